@@ -1,0 +1,1 @@
+"""How well each method would have predicted the models whose score is known."""

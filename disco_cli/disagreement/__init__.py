@@ -1,0 +1,1 @@
+"""How much the models disagree on each sample."""

@@ -1,0 +1,1 @@
+"""Prediction files: reading, writing, checking and aligning them."""

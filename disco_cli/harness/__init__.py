@@ -1,0 +1,1 @@
+"""Logs of other evaluation tools, turned into prediction files, and selections handed back."""

@@ -1,0 +1,1 @@
+"""Renderings of results: tables, tab-separated values and JSON."""

@@ -1,0 +1,1 @@
+"""Which K samples to evaluate a new model on."""
