@@ -125,6 +125,9 @@ class PredictionFile:
         Values of one model; -1 in ``labels`` kind and NaN elsewhere mean missing.
     read_responses : Reader or None
         The metric that was logged beside the values, (n,) float, NaN = missing.
+    random_access : bool
+        Whether some rows can be fetched without reading the others. Where they cannot (compressed
+        arrays), fetch one model after the other, all rows at once.
     notes : tuple of str
         What was taken for what; shown to the user on stderr.
     """
@@ -137,6 +140,7 @@ class PredictionFile:
     dtype: np.dtype[Any]
     read: Reader
     read_responses: Reader | None = None
+    random_access: bool = True
     notes: tuple[str, ...] = ()
 
 
@@ -173,6 +177,9 @@ class Benchmark:
         Ascending by name.
     n_classes : int or None
         C, equal in all files; ``None`` for responses.
+    counts_no_answer : bool
+        Whether a predicted label of -1 means "no answer": wrong where labels exist, and a class of
+        its own (index C) beside the others. Otherwise it is missing, as every negative one.
     notes : tuple of str
         What was taken for what, for stderr.
     """
@@ -180,9 +187,25 @@ class Benchmark:
     samples: Samples
     models: tuple[BenchmarkModel, ...]
     n_classes: int | None
+    counts_no_answer: bool = False
     notes: tuple[str, ...] = field(default=())
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the models, ascending."""
         return tuple(model.name for model in self.models)
+
+    @property
+    def by_position(self) -> bool:
+        """Whether samples are known by their position only."""
+        return self.samples.ids is None
+
+    @property
+    def width(self) -> int:
+        """Columns of every block of probabilities.
+
+        C, one more where "no answer" is a class, and 2 for responses, which are read as (y, 1 - y).
+        """
+        if self.n_classes is None:
+            return 2
+        return self.n_classes + int(self.counts_no_answer)
