@@ -36,10 +36,15 @@ class BadRowError(InputError):
         self.found = found
 
 
+def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the precision in which values stored as ``dtype`` are worked."""
+    small = dtype.itemsize <= (4 if dtype.kind == "f" else 2)
+    return np.dtype(np.float32 if small else np.float64)
+
+
 def working(block: NDArray[Any]) -> Floats:
     """Return a block in the precision that it is worked in, itself if it already is."""
-    small = block.dtype.itemsize <= (4 if block.dtype.kind == "f" else 2)
-    result: Floats = block.astype(np.float32 if small else np.float64, copy=False)
+    result: Floats = block.astype(working_dtype(block.dtype), copy=False)
     return result
 
 

@@ -1,0 +1,200 @@
+"""The engine on files: agreement with the definitions, and the same bits in every way to run it."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from disco_cli.disagreement.engine import EngineOptions, SampleScores, score_benchmark
+from disco_cli.disagreement.measures import confidence, jensen_shannon, predictive_diversity
+from disco_cli.errors import InputError, UsageError
+from disco_cli.files.align import align
+from disco_cli.files.matrix import Kind, Samples
+from disco_cli.files.npz import write_npz
+from disco_cli.files.open import open_predictions
+
+NAN = float("nan")
+M, N, C = 37, 61, 5
+
+
+def stack(seed: int = 0, missing: float = 0.0, M: int = M, N: int = N, C: int = C) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    P = rng.dirichlet(np.full(C, 0.5), size=(M, N))
+    P[rng.random((M, N)) < missing] = np.nan
+    return P
+
+
+def write(folder: Path, values: np.ndarray, kind: Kind = Kind.PROBABILITIES, **columns) -> list:
+    """Write one file per model; ``order`` permutes the rows of each by its own seed."""
+    folder.mkdir(exist_ok=True)
+    responses = columns.pop("responses", [None] * len(values))
+    compressed = columns.pop("compressed", False)
+    paths = []
+    for m, rows in enumerate(values):
+        path = folder / f"model-{m:03d}.npz"
+        samples = Samples(n=len(rows), **columns)
+        write_npz(path, rows, kind, samples, responses=responses[m], compressed=compressed)
+        paths.append(path)
+    return paths
+
+
+def score(paths: list, options: EngineOptions | None = None, **align_options) -> SampleScores:
+    return score_benchmark(
+        align([open_predictions(path) for path in paths], **align_options), options=options
+    )
+
+
+def bits(scores: SampleScores) -> list[bytes | None]:
+    columns = (getattr(scores, field.name) for field in fields(SampleScores))
+    return [None if column is None else column.tobytes() for column in columns]
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(np.float64, 1e-11), (np.float32, 1e-6), (np.float16, 1e-6)]
+)
+def test_agrees_with_the_definitions(
+    tmp_path: Path, dtype: type, tolerance: float, missing: float
+) -> None:
+    P = stack(1, missing).astype(dtype)
+    scores = score(write(tmp_path, P))
+    exact = P.astype(np.float64)
+    np.testing.assert_allclose(scores.pds, predictive_diversity(exact), atol=tolerance)
+    np.testing.assert_allclose(scores.jsd, jensen_shannon(exact), atol=tolerance)
+    np.testing.assert_allclose(scores.confidence, confidence(exact), atol=tolerance)
+    assert scores.n_models.tolist() == (~np.isnan(P[:, :, 0])).sum(axis=0).tolist()
+    assert scores.error_rate is None
+
+
+def test_error_rate_from_labels(tmp_path: Path) -> None:
+    P = stack(2, 0.2)
+    labels = np.random.default_rng(3).integers(-1, C, N)
+    right = (P.argmax(axis=2) == labels).astype(float)
+    right[np.isnan(P[:, :, 0])] = NAN
+    right[:, labels < 0] = NAN
+    scores = score(write(tmp_path, P, labels=labels))
+    assert scores.error_rate is not None
+    with np.errstate(invalid="ignore"):
+        expected = 1 - np.nansum(right, axis=0) / (~np.isnan(right)).sum(axis=0)
+    np.testing.assert_allclose(scores.error_rate, expected, rtol=1e-12)
+
+
+def test_logits_and_log_probabilities_say_what_probabilities_say(tmp_path: Path) -> None:
+    P = stack(4)
+    labels = np.random.default_rng(5).integers(0, C, N)
+    plain = score(write(tmp_path / "p", P, labels=labels))
+    logs = score(write(tmp_path / "l", np.log(P), Kind.LOG_PROBABILITIES, labels=labels))
+    logits = score(write(tmp_path / "x", np.log(P) * 1 + 7, Kind.LOGITS, labels=labels))
+    for other in (logs, logits):
+        np.testing.assert_allclose(other.jsd, plain.jsd, atol=1e-11)
+        np.testing.assert_allclose(other.pds, plain.pds, atol=1e-11)
+        np.testing.assert_allclose(other.error_rate, plain.error_rate, atol=1e-11)
+
+
+def test_on_labels_pds_is_the_number_of_distinct_answers(tmp_path: Path) -> None:
+    predicted = np.random.default_rng(6).integers(-1, C, (M, N))
+    scores = score(write(tmp_path, predicted, Kind.LABELS, labels=np.zeros(N, np.int64)))
+    distinct = [len(set(column[column >= 0])) for column in predicted.T]
+    assert scores.pds.tolist() == distinct
+    assert scores.n_models.tolist() == (predicted >= 0).sum(axis=0).tolist()
+    rate = (predicted > 0).sum(axis=0) / (predicted >= 0).sum(axis=0)
+    np.testing.assert_allclose(scores.error_rate, rate, rtol=1e-12)
+    P = np.eye(C)[predicted]
+    P[predicted < 0] = NAN
+    np.testing.assert_allclose(scores.jsd, jensen_shannon(P), atol=1e-11)
+
+
+def test_no_answer_can_be_an_answer_of_its_own_and_wrong(tmp_path: Path) -> None:
+    predicted = np.array([[0, -1, -2], [1, -1, 1], [1, 0, 1]])
+    paths = write(tmp_path, predicted, Kind.LABELS, labels=np.array([1, 0, 1]))
+    scores = score(paths, counts_no_answer=True)
+    assert scores.pds.tolist() == [2.0, 2.0, 1.0]
+    assert scores.n_models.tolist() == [3, 3, 2]
+    np.testing.assert_allclose(scores.error_rate, [1 / 3, 2 / 3, 0.0], atol=1e-12)
+
+
+def test_responses_are_two_outcomes(tmp_path: Path) -> None:
+    y = np.array([[0.0, 0.25, NAN], [1.0, 0.75, 0.5]])
+    scores = score(write(tmp_path, y, Kind.RESPONSES))
+    assert scores.pds.tolist() == [2.0, 1.5, 1.0]
+    np.testing.assert_allclose(scores.error_rate, [0.5, 0.5, 0.5])
+    assert scores.n_models.tolist() == [2, 2, 1]
+
+
+def test_responses_outside_0_and_1_are_refused(tmp_path: Path) -> None:
+    paths = write(tmp_path, np.array([[0.5, 3.5], [0.5, 0.5]]), Kind.RESPONSES)
+    with pytest.raises(InputError, match=r"model-000\.npz.*row 1.*3\.5.*outside \[0, 1\]"):
+        score(paths)
+
+
+def test_responses_beside_values_are_the_truth(tmp_path: Path) -> None:
+    P, y = stack(7, M=3), np.random.default_rng(8).random((3, N))
+    scores = score(write(tmp_path, P, responses=y, labels=np.zeros(N, np.int64)))
+    np.testing.assert_allclose(scores.error_rate, 1 - y.mean(axis=0), rtol=1e-11)
+    np.testing.assert_allclose(scores.jsd, jensen_shannon(P), atol=1e-11)
+
+
+def test_ragged_options_ignore_what_stands_beyond(tmp_path: Path) -> None:
+    options = np.random.default_rng(9).integers(2, C + 1, N)
+    valid = np.arange(C) < options[:, None]
+    P = stack(10) * valid
+    P /= P.sum(axis=2, keepdims=True)
+    clean = score(write(tmp_path / "clean", P, n_options=options))
+    noisy = score(write(tmp_path / "noisy", np.where(valid, P, NAN), n_options=options))
+    assert bits(clean) == bits(noisy)
+    np.testing.assert_allclose(clean.jsd, jensen_shannon(P), atol=1e-11)
+
+
+@pytest.mark.parametrize("kind", [Kind.PROBABILITIES, Kind.LOGITS])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_the_width_of_blocks_changes_no_bit(tmp_path: Path, dtype: type, kind: Kind) -> None:
+    P = stack(11, 0.1)
+    values = P if kind is Kind.PROBABILITIES else 3 * np.log(P + 1e-4)
+    paths = write(tmp_path, values.astype(dtype), kind, labels=np.zeros(N, np.int64))
+    whole = bits(score(paths, EngineOptions(block_elements=10**9)))
+    for width in (1, 3, 7, 30):
+        assert bits(score(paths, EngineOptions(block_elements=width * C))) == whole
+
+
+def test_the_order_of_files_and_rows_changes_no_bit(tmp_path: Path) -> None:
+    P = stack(12).astype(np.float32)
+    ids = np.array([f"q{i}" for i in range(N)])
+    paths = write(tmp_path / "a", P, ids=ids)
+    whole = bits(score(paths))
+    assert bits(score(paths[::-1])) == whole
+    order = np.random.default_rng(13).permutation(N)
+    shuffled = write(tmp_path / "b", P[:, order], ids=ids[order])
+    assert bits(score(shuffled)) == whole
+    # Some files shuffled, some not.
+    assert bits(score(paths[:5] + shuffled[5:])) == whole
+
+
+def test_one_sample_and_one_model(tmp_path: Path) -> None:
+    scores = score(write(tmp_path, np.array([[[0.5, 0.5]]])))
+    assert scores.pds.tolist() == [1.0]
+    assert scores.jsd[0] == pytest.approx(0, abs=1e-11)
+
+
+def test_progress_counts_models(tmp_path: Path) -> None:
+    class Counter:
+        total = done = 0
+
+        def start(self, total: int, what: str) -> None:
+            self.total += total
+
+        def advance(self, steps: int = 1) -> None:
+            self.done += steps
+
+    counter = Counter()
+    benchmark = align([open_predictions(path) for path in write(tmp_path, stack())])
+    score_benchmark(benchmark, progress=counter)
+    assert counter.done == counter.total > 0
+
+
+@pytest.mark.parametrize("options", [{"memory_bytes": 1000}, {"threads": 0}])
+def test_options_are_checked(options: dict[str, int]) -> None:
+    with pytest.raises(UsageError, match="give 1"):
+        EngineOptions(**options)
