@@ -9,10 +9,12 @@ does the same. Both are summed over blocks in float64, whatever the precision of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _BLOCK_ELEMENTS = 1 << 21
 """Elements that are turned to float64 at a time: 16 MiB."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from disco_cli.errors import InputError
-from disco_cli.files.matrix import Samples
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from disco_cli.files.matrix import Samples
 
 
 class Average(str, Enum):

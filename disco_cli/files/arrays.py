@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -22,6 +23,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from disco_cli.errors import InputError
+from disco_cli.files.kept import SMALL_BYTES, keep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +40,6 @@ UNNAMED = "arr_0"
 
 _LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, …, lengths of name and extra field
 _FED_BYTES = 1 << 14  # small, since what was not yet inflated is kept with every state
-_SMALL_BYTES = 1 << 24  # stacks up to this size are kept whole rather than model by model
 _SKIPPED_BYTES = 1 << 18
 
 
@@ -249,18 +250,16 @@ def _native(array: NDArray[Any]) -> NDArray[Any]:
 class ModelReader:
     """Fetches rows of one model out of a stack (M, N, …), or of a single model's (N, …).
 
-    One model's values are kept while a deflated array is read, per thread, and no more: asking for
-    another model, of this file or another, lets go of them.
+    A deflated array has to be inflated before its rows can be picked; see
+    :func:`disco_cli.files.kept.keep` for how long it is kept.
     """
-
-    _kept = threading.local()
 
     def __init__(self, stored: StoredArray, *, stacked: bool) -> None:
         self.stored = stored
         self.stacked = stacked
         self._inflater = _Inflater(stored) if stored.deflated else None
         # In Fortran order models are interleaved, so there is no reading one without the others.
-        self._whole = not stacked or stored.fortran or stored.nbytes <= _SMALL_BYTES
+        self._whole = not stacked or stored.fortran or stored.nbytes <= SMALL_BYTES
 
     @property
     def random_access(self) -> bool:
@@ -272,20 +271,14 @@ class ModelReader:
         if self._inflater is None:
             array = self.stored.mapped()
             return _native((array[model] if self.stacked else array)[_as_slice(rows)])
-        wanted = (self, -1 if self._whole else model)
-        if getattr(self._kept, "owner", None) != wanted:
-            self._kept.owner = self._kept.values = None  # never two at once
-            self._kept.values = self._inflate(self._inflater, model)
-            self._kept.owner = wanted
-        values: NDArray[Any] = self._kept.values
-        if self._whole and self.stacked:
-            values = values[model]
-        result: NDArray[Any] = values[_as_slice(rows)]
-        return result
+        if self._whole:
+            whole = keep(self, 0, self.stored.load)
+            values = whole[model] if self.stacked else whole
+        else:
+            values = keep(self, model, partial(self._inflate, self._inflater, model))
+        return values[_as_slice(rows)]
 
     def _inflate(self, inflater: _Inflater, model: int) -> NDArray[Any]:
-        if self._whole:
-            return self.stored.load()
         shape = self.stored.shape[1:]
         data = inflater.part(model, prod(shape) * self.stored.dtype.itemsize)
         return _native(np.frombuffer(data, self.stored.dtype).reshape(shape))

@@ -7,12 +7,12 @@ over the target in one step. Whatever interrupts the writing, the old file stays
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shutil
-import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO
 
 from disco_cli.errors import OutputError
 
@@ -56,11 +56,10 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, "a folder has that name")
         if target.exists() and not target.is_file():
-            with tempfile.TemporaryFile() as file:
-                yield cast("BinaryIO", file)
-                file.seek(0)
-                with target.open("wb") as device:
-                    shutil.copyfileobj(file, device)
+            buffer = io.BytesIO()  # a device cannot be sought in, nor replaced
+            yield buffer
+            with target.open("wb") as device:
+                device.write(buffer.getbuffer())
             return
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_name(f".disco-{os.getpid()}-{os.urandom(6).hex()}.part")

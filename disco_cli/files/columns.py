@@ -7,7 +7,6 @@ number of samples, classes or models, and every fault is named with its file, ke
 from __future__ import annotations
 
 import re
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -26,9 +25,7 @@ _ISO_DATE = re.compile(
     r"\d{4}(-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?)?)?"
 )
 
-_shared: WeakValueDictionary[tuple[str, tuple[int, ...], bytes], NDArray[Any]] = (
-    WeakValueDictionary()
-)
+_shared: WeakValueDictionary[tuple[str, tuple[int, ...], int], NDArray[Any]] = WeakValueDictionary()
 
 
 def shared(array: NDArray[Any]) -> NDArray[Any]:
@@ -38,9 +35,9 @@ def shared(array: NDArray[Any]) -> NDArray[Any]:
     in memory, and lets files be compared by identity.
     """
     array = np.ascontiguousarray(array)
-    key = (array.dtype.str, array.shape, blake2b(array.tobytes()).digest())
+    key = (array.dtype.str, array.shape, hash(array.tobytes()))
     known = _shared.get(key)
-    if known is None:
+    if known is None or not np.array_equal(known, array, equal_nan=array.dtype.kind == "f"):
         array.flags.writeable = False
         _shared[key] = known = array
     return known

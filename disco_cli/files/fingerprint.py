@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-from disco_cli.files.matrix import Samples
+    from disco_cli.files.matrix import Samples
 
 
 def hash_ids(ids: NDArray[np.str_]) -> str:

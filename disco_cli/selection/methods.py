@@ -6,10 +6,14 @@ order of files. Ties are broken by JSD and then by position, which follows the s
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from disco_cli.selection.draw import RANDOM, Draw, certainty_draw
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def select_top(

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from disco_cli.errors import ArtifactError, InputError
 from disco_cli.files.fingerprint import hash_ids
 from disco_cli.selection.draw import Draw
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
 
 FORMAT = 1
 """Format number of ``selection.json``; a change that an older reader would misread raises it.
