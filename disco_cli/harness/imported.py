@@ -1,0 +1,234 @@
+"""What every importer returns: one model's samples of one task, ready to become a prediction file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from disco_cli.errors import InputError
+from disco_cli.files.matrix import Kind, ModelInfo, PredictionFile, Rows, Samples
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """What to take of a log; empty means "there must be no choice to make".
+
+    Attributes
+    ----------
+    tasks : tuple of str
+        Tasks or groups to import; all without it.
+    metrics, filters : tuple of str
+        The first of these that a task has is taken.
+    model : str, optional
+        Name to use instead of the one in the log.
+    partial : bool
+        Import logs that lack samples, and say so, instead of refusing them.
+    full_runs : tuple of str
+        Logs that tell which hash belongs to which document, used to put wrong ids right; they are
+        not imported themselves.
+    """
+
+    tasks: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
+    model: str | None = None
+    partial: bool = False
+    full_runs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ImportedTable:
+    """One model on one task or group; n samples, C options at most.
+
+    Attributes
+    ----------
+    source : str
+        The log, as the user named it.
+    model, date : str
+        The model's name and the ISO date of the run, if known.
+    task : str
+        Task or group.
+    metric : str or None
+        What ``responses`` are.
+    ids : NDArray of str, shape (n,)
+        ``task/id``, the id being the tool's own.
+    responses : NDArray of float64, shape (n,), or None
+        The metric of each sample, NaN where the tool has none.
+    hashes : NDArray of str, shape (n,), or None
+        Hash of each sample's content.
+    labels : NDArray of int64, shape (n,), or None
+        Right option, -1 where unknown.
+    n_options : NDArray of int64, shape (n,), or None
+        Number of options.
+    groups : NDArray of str, shape (n,), or None
+        Subtask of each sample.
+    weights : NDArray of float64, shape (n,), or None
+        Weight in the score, mean 1 over the whole benchmark; ``None`` if all are equal.
+    loglikelihoods : NDArray of float64, shape (n, C), or None
+        Log-likelihood of each option, padded with -inf.
+    predicted_labels : NDArray of int64, shape (n,), or None
+        The option that was answered, -1 for none: for tools that log no likelihoods.
+    score : float or None
+        The score on the whole benchmark, if the run covered it.
+    complete : bool
+        Whether every sample of the benchmark is here.
+    notes : tuple of str
+        What was found, and how it was treated.
+    """
+
+    source: str
+    model: str
+    date: str | None
+    task: str
+    metric: str | None
+    ids: NDArray[np.str_]
+    responses: NDArray[np.float64] | None
+    hashes: NDArray[np.str_] | None = None
+    labels: NDArray[np.int64] | None = None
+    n_options: NDArray[np.int64] | None = None
+    groups: NDArray[np.str_] | None = None
+    weights: NDArray[np.float64] | None = None
+    loglikelihoods: NDArray[np.float64] | None = None
+    predicted_labels: NDArray[np.int64] | None = None
+    score: float | None = None
+    complete: bool = True
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return len(self.ids)
+
+    @property
+    def mean(self) -> float | None:
+        """Weighted mean of the responses that are there, ``None`` without any."""
+        if self.responses is None:
+            return None
+        there = ~np.isnan(self.responses)
+        if not there.any():
+            return None
+        weights = np.ones(self.n) if self.weights is None else self.weights
+        return float(np.average(self.responses[there], weights=weights[there]))
+
+    @property
+    def file_name(self) -> str:
+        """Name of the prediction file, ``TASK__MODEL.npz`` in characters that are safe anywhere."""
+        safe = re.sub(r"[^\w.+=@-]+", "__", f"{self.task}__{self.model}").strip(".")
+        return f"{safe[:180]}.npz"
+
+    def probabilities(self) -> NDArray[np.float64] | None:
+        """Softmax of the log-likelihoods over each sample's options, (n, C); NaN rows are missing."""
+        if self.loglikelihoods is None:
+            return None
+        return option_probabilities(self.loglikelihoods)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what a user wants to know of the import, for ``--json``."""
+        return {
+            "source": self.source,
+            "model": self.model,
+            "date": self.date,
+            "task": self.task,
+            "metric": self.metric,
+            "n_samples": self.n,
+            "n_groups": None if self.groups is None else len(np.unique(self.groups)),
+            "mean": self.mean,
+            "score": self.score,
+            "complete": self.complete,
+            "has_options": self.loglikelihoods is not None,
+            "weighted": self.weights is not None,
+            "notes": list(self.notes),
+        }
+
+
+def option_probabilities(loglikelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the softmax over options, shifted by each row's maximum.
+
+    Parameters
+    ----------
+    loglikelihoods : NDArray of float64, shape (n, C)
+        Natural logarithms; -inf for padding and impossible options.
+
+    Returns
+    -------
+    NDArray of float64, shape (n, C)
+        Rows that hold NaN or +inf, or nothing but -inf, become NaN: missing.
+    """
+    top = loglikelihoods.max(axis=1, keepdims=True)
+    usable = np.isfinite(top)  # NaN in a row makes its maximum NaN
+    powers = np.exp(loglikelihoods - np.where(usable, top, 0.0))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        result: NDArray[np.float64] = np.where(
+            usable, powers / powers.sum(axis=1, keepdims=True), np.nan
+        )
+    return result
+
+
+def check_unique_names(tables: tuple[ImportedTable, ...]) -> None:
+    """Refuse tables that would be written to one file.
+
+    Raises
+    ------
+    InputError
+        If two tables have the same model and task, or names that differ in special characters only.
+    """
+    seen: dict[str, ImportedTable] = {}
+    for table in tables:
+        other = seen.setdefault(table.file_name.casefold(), table)
+        if other is not table:
+            raise InputError(
+                f"{table.source} and {other.source}: both are {table.task} of {table.model!r} "
+                f"(or {other.model!r}); import them apart and name one with --model"
+            )
+
+
+def as_prediction_file(table: ImportedTable) -> PredictionFile:
+    """Return an import as an opened prediction file, without writing one."""
+    values: NDArray[Any]
+    probabilities = table.probabilities()
+    if probabilities is not None:
+        kind, values = Kind.PROBABILITIES, probabilities
+    elif table.predicted_labels is not None:
+        kind, values = Kind.LABELS, table.predicted_labels
+    elif table.responses is not None:
+        kind, values = Kind.RESPONSES, table.responses
+    else:
+        raise InputError(f"{table.source}: neither options nor a metric to read")
+    responses = table.responses
+
+    def read(_model: int, rows: Rows) -> NDArray[Any]:
+        return values[rows]
+
+    def read_responses(_model: int, rows: Rows) -> NDArray[Any]:
+        assert responses is not None  # noqa: S101  # given out only if there are any
+        return responses[rows]
+
+    with_values = kind is not Kind.RESPONSES
+    n_classes = values.shape[1] if kind.has_classes else None
+    if n_classes is None and with_values and table.n_options is not None:
+        n_classes = int(table.n_options.max())
+    return PredictionFile(
+        path=table.source,
+        kind=kind,
+        samples=Samples(
+            n=table.n,
+            ids=table.ids,
+            hashes=table.hashes,
+            labels=table.labels,
+            groups=table.groups,
+            weights=table.weights,
+            n_options=table.n_options,
+        ),
+        models=(ModelInfo(table.model, table.date, table.score),),
+        n_classes=n_classes,
+        dtype=values.dtype,
+        read=read,
+        read_responses=read_responses if with_values and responses is not None else None,
+        notes=table.notes,
+    )

@@ -1,0 +1,437 @@
+"""One task of one run of lm-evaluation-harness: filter and metric chosen, every check made."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from disco_cli.errors import InputError, UsageError
+from disco_cli.harness.lm_eval_files import covers_benchmark
+from disco_cli.harness.lm_eval_rows import UNNAMED, SampleLog
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from disco_cli.harness.lm_eval_files import Run, TaskConfig
+
+TOLERANCE = 1e-9
+"""How far the mean of the rows may lie from the reported value."""
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """The samples of one task and model, one row a document, ascending by ``doc_ids``.
+
+    Attributes
+    ----------
+    task : str
+        The task.
+    path : Path
+        The sample file.
+    metric : str or None
+        What ``responses`` are; ``None`` if the log has no metric (``--predict_only``).
+    filter : str
+        The filter whose rows these are.
+    doc_ids : NDArray of int64, shape (n,)
+        The tool's own numbers of the documents, put right where the log had them wrong.
+    hashes : NDArray of bytes, shape (n,), or None
+        SHA-256 of each document.
+    labels : NDArray of int64, shape (n,)
+        Right option, -1 where unknown.
+    n_options : NDArray of int64, shape (n,), or None
+        ``None`` in tasks without options.
+    loglikelihoods : NDArray of float64, shape (n, C), or None
+        As logged, padded with -inf.
+    responses : NDArray of float64, shape (n,), or None
+        The metric as logged.
+    reported : float or None
+        The metric's value by the results file.
+    original, effective : int or None
+        Size of the benchmark, and of this run, by the results file.
+    complete : bool
+        Whether all documents of the benchmark were evaluated and are here.
+    notes : tuple of str
+        What was found and how it was treated.
+    """
+
+    task: str
+    path: Path
+    metric: str | None
+    filter: str
+    doc_ids: NDArray[np.int64]
+    hashes: NDArray[np.bytes_] | None
+    labels: NDArray[np.int64]
+    n_options: NDArray[np.int64] | None
+    loglikelihoods: NDArray[np.float64] | None
+    responses: NDArray[np.float64] | None
+    reported: float | None
+    original: int | None
+    effective: int | None
+    complete: bool
+    notes: tuple[str, ...]
+
+
+def name_filters(log: SampleLog, config: TaskConfig | None) -> SampleLog:
+    """Give names to rows that lack them (before 0.4.7).
+
+    The k-th row of a document belongs to the k-th filter of the task: rows come in blocks, one for
+    each filter, and with several processes in such blocks for each process.
+    """
+    if not np.all(log.filters == UNNAMED):
+        return log
+    order = np.argsort(log.doc_ids, kind="stable")
+    ids = log.doc_ids[order]
+    first = np.searchsorted(ids, ids)
+    occurrence = np.empty(len(ids), dtype=np.int64)
+    occurrence[order] = np.arange(len(ids)) - first
+    if config is None:
+        count = int(occurrence.max()) + 1
+        names = np.array(["none"] if count == 1 else [str(i + 1) for i in range(count)])
+        if count > 1 and not _clashes(replace(log, filters=np.full(len(ids), "none")))[1]:
+            names = np.array(["none"])  # the same rows again: a file appended to, not filters
+    else:
+        names = np.array(config.filters)
+    return replace(log, filters=names[occurrence % len(names)])
+
+
+def drop_repeats(log: SampleLog) -> tuple[SampleLog, tuple[str, ...]]:
+    """Keep one of rows that are there twice word for word, refuse twins that differ.
+
+    Raises
+    ------
+    InputError
+        If a document has two different rows under one filter.
+    """
+    twins, different = _clashes(log)
+    if different:
+        row, other = different[0]
+        raise InputError(
+            f"{log.path}: doc_id {log.doc_ids[row]} (filter {log.filters[row]!r}) stands in rows "
+            f"{min(row, other) + 1} and {max(row, other) + 1} with different contents: "
+            "two runs appended to one file; evaluate again into an empty folder"
+        )
+    if not len(twins):
+        return log, ()
+    keep = np.setdiff1d(np.arange(len(log.doc_ids)), twins)
+    note = (
+        f"{log.path}: {len(twins)} of {len(log.doc_ids)} rows are exact repeats of earlier ones "
+        "(the file was appended to); each kept once"
+    )
+    return take_rows(log, keep), (note,)
+
+
+def _clashes(log: SampleLog) -> tuple[NDArray[np.int64], list[tuple[int, int]]]:
+    """Return the rows that repeat an earlier one, and pairs of same id but different content."""
+    order = np.lexsort((np.arange(len(log.doc_ids)), log.doc_ids, log.filters))
+    before, after = order[:-1], order[1:]
+    same = (log.doc_ids[before] == log.doc_ids[after]) & (log.filters[before] == log.filters[after])
+    before, after = before[same], after[same]
+    equal = log.n_options[before] == log.n_options[after]
+    if log.hashes is not None:
+        equal &= log.hashes[before] == log.hashes[after]
+    columns = [log.loglikelihoods, *(column[:, None] for column in log.metrics.values())]
+    for column in columns:
+        one, two = column[before], column[after]
+        equal &= np.all((one == two) | (np.isnan(one) & np.isnan(two)), axis=1)
+    different = [(int(a), int(b)) for a, b in zip(before[~equal], after[~equal], strict=True)]
+    return after, different
+
+
+def take_rows(log: SampleLog, rows: NDArray[np.int64]) -> SampleLog:
+    """Return a log of these rows, in their order."""
+    place = {int(row): i for i, row in enumerate(rows)} if log.gold_sets else {}
+    return replace(
+        log,
+        doc_ids=log.doc_ids[rows],
+        hashes=None if log.hashes is None else log.hashes[rows],
+        filters=log.filters[rows],
+        metrics={name: column[rows] for name, column in log.metrics.items()},
+        n_options=log.n_options[rows],
+        loglikelihoods=log.loglikelihoods[rows],
+        unconditional=log.unconditional[rows],
+        characters=log.characters[rows],
+        bytes=log.bytes[rows],
+        index_labels=log.index_labels[rows],
+        text_labels=log.text_labels[rows],
+        gold_sets={place[row]: gold for row, gold in log.gold_sets.items() if row in place},
+    )
+
+
+def check_counts(log: SampleLog, config: TaskConfig | None, *, partial: bool) -> tuple[str, ...]:
+    """Compare the number of rows with effective samples × filters of the results file.
+
+    Raises
+    ------
+    InputError
+        If rows are missing and ``partial`` is not set, or if there are too many.
+    """
+    cut = () if log.report.cut_off is None else (f"{log.report.cut_off} is cut off, left out",)
+    if config is None or not config.effective:
+        return cut  # unknown, or 0 as --predict_only has it
+    expected = config.effective * len(config.filters)
+    names, counts = np.unique(log.filters, return_counts=True)
+    found = len(log.doc_ids)
+    if found == expected and np.all(counts == config.effective):
+        return cut
+    by_filter = ", ".join(f"{name} {count}" for name, count in zip(names, counts, strict=True))
+    story = (
+        f"{log.path}: {found} rows ({by_filter}), but the results file counts "
+        f"{config.effective} samples × {len(config.filters)} filters = {expected}"
+        + "".join(f"; {one}" for one in cut)
+    )
+    if found > expected or np.any(counts > config.effective):
+        raise InputError(f"{story}: rows of other runs are mixed in; evaluate again")
+    if not partial:
+        raise InputError(
+            f"{story}: the file is incomplete; evaluate again, or import what is there with "
+            "--partial"
+        )
+    return (f"{story}: incomplete, imported as it is",)
+
+
+def choose_filter(log: SampleLog, wanted: tuple[str, ...], task: str) -> str:
+    """Return the filter to take; several without a choice are listed and refused.
+
+    Raises
+    ------
+    UsageError
+        If the choice is missing or names none of the filters.
+    """
+    return _choose(sorted({str(name) for name in log.filters}), wanted, task, "filter", log.path)
+
+
+def why_not_scored(log: SampleLog, task: str) -> str | None:
+    """Return why no row of a log can be scored, ``None`` if rows can."""
+    if _usable_metrics(log) or (log.has_options and not log.composite):
+        return None
+    if log.composite:
+        return (
+            f"{log.path}: {', '.join(log.composite)} of {task} is no number for each sample: the "
+            "score is not their mean, so it cannot be estimated from some of the samples"
+        )
+    return f"{log.path}: {task} has no metric (evaluated with --predict_only?) and no options"
+
+
+def choose_metric(log: SampleLog, wanted: tuple[str, ...], task: str) -> str | None:
+    """Return the metric to take, ``None`` if rows have options but were not scored.
+
+    Raises
+    ------
+    UsageError
+        If the choice is missing or names none of the metrics.
+    """
+    usable = _usable_metrics(log)
+    return _choose(usable, wanted, task, "metric", log.path) if usable else None
+
+
+def _usable_metrics(log: SampleLog) -> list[str]:
+    return [
+        name
+        for name, column in log.metrics.items()
+        if name not in log.composite and not np.all(np.isnan(column))
+    ]
+
+
+def _choose(available: list[str], wanted: tuple[str, ...], task: str, what: str, path: Path) -> str:
+    for name in wanted:
+        if name in available:
+            return name
+    if len(available) == 1 and not wanted:
+        return available[0]
+    problem = f"has no {what} {' or '.join(wanted)}" if wanted else f"has several {what}s"
+    raise UsageError(f"{path}: {task} {problem}: choose with --{what} from {', '.join(available)}")
+
+
+def score_rows(
+    log: SampleLog, run: Run, task: str, *, metric: str | None, notes: tuple[str, ...]
+) -> TaskResult:
+    """Make the result of one task of the rows of one filter.
+
+    Parameters
+    ----------
+    log : SampleLog
+        Rows of one filter, unique documents.
+    run : Run
+        The run with its reported values.
+    task : str
+        The task.
+    metric : str or None
+        By :func:`choose_metric`.
+    notes : tuple of str
+        What was noticed so far.
+
+    Raises
+    ------
+    InputError
+        If a row lacks the metric, or the rows' mean is not the reported value, or the options'
+        log-likelihoods contradict ``acc``.
+    """
+    log = take_rows(log, np.argsort(log.doc_ids, kind="stable"))
+    config = run.configs.get(task)
+    name = str(log.filters[0])
+    responses = None if metric is None else log.metrics[metric]
+    reported = run.values.get(task, {}).get(f"{metric},{name}")
+    whole = config is None or config.effective in (None, len(log.doc_ids))
+    if responses is not None and metric is not None:
+        notes += _check_mean(log, metric, reported if whole else None, config)
+    labels, label_notes = _labels(log)
+    if log.has_options:
+        notes += label_notes + _check_options(log, labels, metric, config)
+    if metric is None:
+        notes += (
+            f"{log.path}: no metric logged; right is the likeliest option if it is the target",
+        )
+    return TaskResult(
+        task=task,
+        path=log.path,
+        metric=metric,
+        filter=name,
+        doc_ids=log.doc_ids,
+        hashes=log.hashes,
+        labels=labels,
+        n_options=log.n_options if log.has_options else None,
+        loglikelihoods=log.loglikelihoods if log.has_options else None,
+        responses=responses,
+        reported=reported,
+        original=None if config is None else config.original,
+        effective=None if config is None else config.effective,
+        complete=covers_benchmark(run, task) and whole and log.report.cut_off is None,
+        notes=notes,
+    )
+
+
+def _check_mean(
+    log: SampleLog, metric: str, reported: float | None, config: TaskConfig | None
+) -> tuple[str, ...]:
+    responses = log.metrics[metric]
+    what = f"{log.path}: the mean {metric} (filter {str(log.filters[0])!r})"
+    lacking = np.flatnonzero(np.isnan(responses))
+    mean = float(np.mean(responses))
+    if len(lacking) and (reported is None or math.isnan(reported)):
+        return (f"{log.path}: {len(lacking)} rows have no {metric}: counted as missing",)
+    if len(lacking):
+        raise InputError(
+            f"{log.path}: {len(lacking)} rows have no {metric} (first: doc_id "
+            f"{log.doc_ids[lacking[0]]}), but the results file reports {reported:.10g}: damaged"
+        )
+    if reported is None or abs(mean - reported) <= TOLERANCE:
+        return ()
+    aggregation = None if config is None else config.aggregations.get(metric)
+    if aggregation == "mean":
+        raise InputError(
+            f"{what} of {len(responses)} rows is {mean:.10g}, but the results file reports "
+            f"{reported:.10g}: rows and results are not of one run, or the file is damaged"
+        )
+    how = "code of its own" if aggregation is None else aggregation
+    return (
+        (
+            f"{what} is {mean:.10g}, but the reported value, {reported:.10g}, is aggregated by {how}; "
+            "what is estimated is the mean"
+        ),
+    )
+
+
+def _predicted(log: SampleLog, metric: str) -> NDArray[np.int64] | None:
+    """Return the option that the tool counts as the answer, (n,); first of ties, first NaN."""
+    padding = np.arange(log.loglikelihoods.shape[1]) >= log.n_options[:, None]
+    scores = log.loglikelihoods
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if metric == "acc_mutual_info":
+            if log.n_doubled != len(log.doc_ids):
+                return None
+            scores = scores - log.unconditional
+        elif metric in ("acc_norm", "acc_bytes"):
+            lengths = log.characters if metric == "acc_norm" else log.bytes
+            if np.any(np.isnan(lengths) & ~padding):
+                return None
+            scores = scores / lengths
+        elif metric != "acc":
+            return None
+    scores = np.where(padding, -np.inf, scores)
+    # numpy's argmax is the tool's: of equal values the first, and NaN above everything.
+    answers: NDArray[np.int64] = np.argmax(scores, axis=1).astype(np.int64)
+    return answers
+
+
+def _labels(log: SampleLog) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Return the right option of each row and what had to be inferred."""
+    by_index = np.where(log.index_labels >= 0, log.index_labels, log.text_labels)
+    by_text = np.where(log.text_labels >= 0, log.text_labels, log.index_labels)
+    accuracy = log.metrics.get("acc")
+    if accuracy is None or not log.has_options:
+        return by_index, ()
+    predicted = np.argmax(log.loglikelihoods, axis=1)
+    if not np.array_equal(by_index, by_text):
+        wrong = [np.sum((predicted == labels) != accuracy) for labels in (by_index, by_text)]
+        return (by_text if wrong[1] < wrong[0] else by_index), ()
+    binary = np.isin(accuracy, (0.0, 1.0))
+    if log.n_shared == len(log.doc_ids) and np.all(log.n_options == 2) and np.all(binary):
+        # The target is the shared text, not an index; of two options acc tells the right one.
+        labels = np.where(accuracy == 1.0, predicted, 1 - predicted).astype(np.int64)
+        note = "options differ in the question and share their text: right option inferred from acc"
+        return labels, (f"{log.path}: {note}",)
+    return by_index, ()
+
+
+def _check_options(
+    log: SampleLog, labels: NDArray[np.int64], metric: str | None, config: TaskConfig | None
+) -> tuple[str, ...]:
+    """Count what is odd in the log-likelihoods and compare their arg-max with the metrics."""
+    inside = np.arange(log.loglikelihoods.shape[1]) < log.n_options[:, None]
+    nan = np.any(np.isnan(log.loglikelihoods) & inside, axis=1)
+    infinite = np.any(np.isinf(log.loglikelihoods) & inside, axis=1) & ~nan
+    notes: list[str] = []
+    if nan.any():
+        notes.append(
+            f"{log.path}: {nan.sum()} of {len(nan)} rows have NaN log-likelihoods; their metric is "
+            "kept as the tool gave it (to it the first NaN is the answer), their probabilities "
+            "count as missing"
+        )
+    if infinite.any():
+        notes.append(
+            f"{log.path}: {infinite.sum()} of {len(nan)} rows have infinite log-likelihoods; "
+            "-inf is probability 0"
+        )
+    if log.n_doubled:
+        notes.append(
+            f"{log.path}: {log.n_doubled} rows hold every option twice, with and without the "
+            "question (mutual information); only those with the question are taken"
+        )
+    if log.n_shared:
+        notes.append(
+            f"{log.path}: {log.n_shared} rows have one continuation after different questions"
+        )
+    for name in dict.fromkeys(("acc", metric)):
+        if name is not None and name in log.metrics:
+            notes += _check_argmax(log, labels, name, config)
+    return tuple(notes)
+
+
+def _check_argmax(
+    log: SampleLog, labels: NDArray[np.int64], metric: str, config: TaskConfig | None
+) -> tuple[str, ...]:
+    predicted = _predicted(log, metric)
+    if predicted is None:
+        return ()
+    correct = (predicted == labels).astype(np.float64)
+    known = labels >= 0
+    for row, gold in log.gold_sets.items():
+        known[row] = True
+        correct[row] = float(int(predicted[row]) in gold)
+    wrong = np.flatnonzero(known & (correct != log.metrics[metric]))
+    if not len(wrong):
+        return ()
+    story = (
+        f"{log.path}: {metric} of {len(wrong)} of {known.sum()} rows is not what the options' "
+        f"log-likelihoods and the target give (first: doc_id {log.doc_ids[wrong[0]]}, {metric} "
+        f"{log.metrics[metric][wrong[0]]:g})"
+    )
+    plain = config is not None and config.output_type == "multiple_choice" and not config.custom
+    if plain and metric == "acc":
+        raise InputError(f"{story}: the file is damaged")
+    return (f"{story}: the task scores in its own way; the metric is kept as logged",)
