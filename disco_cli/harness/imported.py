@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from disco_cli.errors import InputError
 from disco_cli.files.matrix import Kind, ModelInfo, PredictionFile, Rows, Samples
+from disco_cli.files.npz import write_npz
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -122,11 +125,36 @@ class ImportedTable:
         safe = re.sub(r"[^\w.+=@-]+", "__", f"{self.task}__{self.model}").strip(".")
         return f"{safe[:180]}.npz"
 
-    def probabilities(self) -> NDArray[np.float64] | None:
-        """Softmax of the log-likelihoods over each sample's options, (n, C); NaN rows are missing."""
-        if self.loglikelihoods is None:
-            return None
-        return option_probabilities(self.loglikelihoods)
+    def values(self) -> tuple[Kind, NDArray[Any]]:
+        """Return what a prediction file of this table holds, and its kind.
+
+        Log-likelihoods are stored as logits: their softmax over the options is the probability that
+        the tool's own Brier score uses. A row that holds NaN or nothing finite is missing.
+
+        Raises
+        ------
+        InputError
+            If there are neither options nor answers nor a metric.
+        """
+        if self.loglikelihoods is not None:
+            return Kind.LOGITS, _without_broken_rows(self.loglikelihoods)
+        if self.predicted_labels is not None:
+            return Kind.LABELS, self.predicted_labels
+        if self.responses is not None:
+            return Kind.RESPONSES, self.responses
+        raise InputError(f"{self.source}: neither options nor a metric to read")
+
+    def samples(self) -> Samples:
+        """Return what is known of the samples, as prediction files have it."""
+        return Samples(
+            n=self.n,
+            ids=self.ids,
+            hashes=self.hashes,
+            labels=self.labels,
+            groups=self.groups,
+            weights=self.weights,
+            n_options=self.n_options,
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return what a user wants to know of the import, for ``--json``."""
@@ -147,27 +175,10 @@ class ImportedTable:
         }
 
 
-def option_probabilities(loglikelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the softmax over options, shifted by each row's maximum.
-
-    Parameters
-    ----------
-    loglikelihoods : NDArray of float64, shape (n, C)
-        Natural logarithms; -inf for padding and impossible options.
-
-    Returns
-    -------
-    NDArray of float64, shape (n, C)
-        Rows that hold NaN or +inf, or nothing but -inf, become NaN: missing.
-    """
-    top = loglikelihoods.max(axis=1, keepdims=True)
-    usable = np.isfinite(top)  # NaN in a row makes its maximum NaN
-    powers = np.exp(loglikelihoods - np.where(usable, top, 0.0))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        result: NDArray[np.float64] = np.where(
-            usable, powers / powers.sum(axis=1, keepdims=True), np.nan
-        )
-    return result
+def _without_broken_rows(loglikelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (n, C) with rows that no probabilities follow from, all NaN but for their padding."""
+    usable = np.isfinite(loglikelihoods.max(axis=1, keepdims=True))  # NaN beats any maximum
+    return np.where(usable, loglikelihoods, np.nan)
 
 
 def check_unique_names(tables: tuple[ImportedTable, ...]) -> None:
@@ -190,45 +201,44 @@ def check_unique_names(tables: tuple[ImportedTable, ...]) -> None:
 
 def as_prediction_file(table: ImportedTable) -> PredictionFile:
     """Return an import as an opened prediction file, without writing one."""
-    values: NDArray[Any]
-    probabilities = table.probabilities()
-    if probabilities is not None:
-        kind, values = Kind.PROBABILITIES, probabilities
-    elif table.predicted_labels is not None:
-        kind, values = Kind.LABELS, table.predicted_labels
-    elif table.responses is not None:
-        kind, values = Kind.RESPONSES, table.responses
-    else:
-        raise InputError(f"{table.source}: neither options nor a metric to read")
-    responses = table.responses
-
-    def read(_model: int, rows: Rows) -> NDArray[Any]:
-        return values[rows]
-
-    def read_responses(_model: int, rows: Rows) -> NDArray[Any]:
-        assert responses is not None  # noqa: S101  # given out only if there are any
-        return responses[rows]
-
+    kind, values = table.values()
     with_values = kind is not Kind.RESPONSES
     n_classes = values.shape[1] if kind.has_classes else None
-    if n_classes is None and with_values and table.n_options is not None:
-        n_classes = int(table.n_options.max())
+    if kind is Kind.LABELS:
+        known = [int(column.max()) for column in (values, table.labels) if column is not None]
+        options = [] if table.n_options is None else [int(table.n_options.max()) - 1]
+        n_classes = max(1, *known, *options) + 1
     return PredictionFile(
         path=table.source,
         kind=kind,
-        samples=Samples(
-            n=table.n,
-            ids=table.ids,
-            hashes=table.hashes,
-            labels=table.labels,
-            groups=table.groups,
-            weights=table.weights,
-            n_options=table.n_options,
-        ),
-        models=(ModelInfo(table.model, table.date, table.score),),
+        samples=table.samples(),
+        models=(_model(table),),
         n_classes=n_classes,
         dtype=values.dtype,
-        read=read,
-        read_responses=read_responses if with_values and responses is not None else None,
-        notes=table.notes,
+        read=partial(_rows_of, values),
+        read_responses=partial(_rows_of, table.responses)
+        if with_values and table.responses is not None
+        else None,
+        notes=tuple(note.removeprefix(f"{table.source}: ") for note in table.notes),
     )
+
+
+def write_table(table: ImportedTable, path: Path) -> None:
+    """Write a table as an NPZ prediction file.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
+    """
+    kind, values = table.values()
+    responses = None if kind is Kind.RESPONSES else table.responses
+    write_npz(path, values, kind, table.samples(), (_model(table),), responses=responses)
+
+
+def _model(table: ImportedTable) -> ModelInfo:
+    return ModelInfo(table.model, table.date, table.score)
+
+
+def _rows_of(values: NDArray[Any], _model: int, rows: Rows) -> NDArray[Any]:
+    return values[rows]
