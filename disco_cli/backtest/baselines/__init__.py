@@ -1,1 +1,1 @@
-"""Published methods, one small module each."""
+"""Published methods of estimating a full score from K samples, one small module each."""
