@@ -68,7 +68,17 @@ def fit_forest(
     Returns
     -------
     FittedForest
+
+    Raises
+    ------
+    InputError
+        If D is 0: principal components have no dimension left when all references are alike.
     """
+    if not Z.shape[1]:
+        raise InputError(
+            "the reference models do not differ on the selected samples, so nothing can be learnt "
+            "from them; select other samples or add models"
+        )
     from sklearn.ensemble import RandomForestRegressor
 
     regressor = RandomForestRegressor(
@@ -161,7 +171,7 @@ def read_forest(data: bytes, source: str = "rf.pkl") -> Forest:
         raise ArtifactError(f"{source}: {error}; build the database again") from None
 
 
-def predict(forest: Forest, X: ArrayLike) -> NDArray[np.float64]:
+def predict_forest(forest: Forest, X: ArrayLike) -> NDArray[np.float64]:
     """Evaluate the forest, as scikit-learn does: the mean of the trees, rows taken as float32.
 
     Parameters

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from disco_cli.errors import ArtifactError, InputError
-from disco_cli.estimation.forest import fit_forest, predict, read_forest, save_forest
+from disco_cli.estimation.forest import fit_forest, predict_forest, read_forest, save_forest
 
 GOLD = sorted((Path(__file__).parent / "gold").glob("*.pkl"))
 
@@ -88,7 +88,9 @@ def test_predictions_are_those_of_scikit_learn(
         forest = read_forest(data)
         assert forest.n_trees == options["n_estimators"]
         assert forest.depth == max(tree.get_depth() for tree in regressor.estimators_)
-        np.testing.assert_allclose(predict(forest, X), regressor.predict(X), rtol=1e-14, atol=0)
+        np.testing.assert_allclose(
+            predict_forest(forest, X), regressor.predict(X), rtol=1e-14, atol=0
+        )
 
 
 def test_hand_computed_stump():
@@ -102,31 +104,33 @@ def test_hand_computed_stump():
     assert forest.features.tolist() == [0, 0, 0]
     assert forest.thresholds[0] == 2.5
     at_threshold, just_above = np.float32(2.5), np.nextafter(np.float32(2.5), np.float32(3))
-    assert predict(forest, [[at_threshold], [just_above]]).tolist() == [0.25, 0.75]
+    assert predict_forest(forest, [[at_threshold], [just_above]]).tolist() == [0.25, 0.75]
     # Less than half a step of float32 above: scikit-learn takes it for 2.5, and so must the walk.
-    assert predict(forest, [[2.5 + 1e-9]]).tolist() == [0.25]
+    assert predict_forest(forest, [[2.5 + 1e-9]]).tolist() == [0.25]
 
 
 def test_a_row_does_not_depend_on_the_others():
     forest = read_forest(save_forest(make_regressor(n_estimators=50, n_models=40)))
     X = np.random.default_rng(1).normal(size=(2500, 4))
-    together = predict(forest, X)
+    together = predict_forest(forest, X)
     for width in (1, 2, 1023, 1024, 1025):
-        alone = np.concatenate([predict(forest, X[i : i + width]) for i in range(0, 2500, width)])
+        alone = np.concatenate(
+            [predict_forest(forest, X[i : i + width]) for i in range(0, 2500, width)]
+        )
         assert np.array_equal(alone, together)
-    assert predict(forest, X[:0]).shape == (0,)
+    assert predict_forest(forest, X[:0]).shape == (0,)
 
 
 def test_rows_that_do_not_fit_are_refused():
     forest = read_forest(save_forest(make_regressor()))
     for rows in (np.zeros((1, 3)), np.zeros(4), np.zeros((1, 5)), np.zeros((1, 4, 1))):
         with pytest.raises(ArtifactError, match="fitted on 4 features"):
-            predict(forest, rows)
+            predict_forest(forest, rows)
     for bad in (np.nan, np.inf, -np.inf, 1e300):
         rows = np.zeros((3, 4))
         rows[1, 2] = bad
         with pytest.raises(InputError, match="row 1 has a feature"):
-            predict(forest, rows)
+            predict_forest(forest, rows)
 
 
 # --- fitting and saving --------------------------------------------------------------------------
@@ -233,8 +237,8 @@ def test_reading_and_predicting_import_no_scikit_learn(tmp_path):
     path.write_bytes(save_forest(make_regressor()))
     script = (
         "import sys; from pathlib import Path\n"
-        "from disco_cli.estimation.forest import read_forest, predict\n"
-        f"print(predict(read_forest(Path({str(path)!r}).read_bytes()), [[0, 0, 0, 0]])[0])\n"
+        "from disco_cli.estimation.forest import read_forest, predict_forest\n"
+        f"print(predict_forest(read_forest(Path({str(path)!r}).read_bytes()), [[0, 0, 0, 0]])[0])\n"
         "print([m for m in ('sklearn', 'scipy', 'joblib', 'pyarrow') if m in sys.modules])"
     )
     done = subprocess.run(
@@ -251,7 +255,7 @@ def test_files_of_other_versions_are_read(path):
     truth = json.loads(path.with_suffix(".json").read_text())
     forest = read_forest(path.read_bytes(), path.name)
     np.testing.assert_allclose(
-        predict(forest, truth["X"]), truth["predictions"], rtol=1e-14, atol=0
+        predict_forest(forest, truth["X"]), truth["predictions"], rtol=1e-14, atol=0
     )
 
 
@@ -391,7 +395,7 @@ def accept_or_refuse(data):
         forest = read_forest(data)
     except ArtifactError:
         return False
-    assert np.isfinite(predict(forest, np.zeros((2, forest.n_features)))).all()
+    assert np.isfinite(predict_forest(forest, np.zeros((2, forest.n_features)))).all()
     return True
 
 
