@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from disco_cli.errors import InputError
 from disco_cli.files.matrix import Kind
+from disco_cli.files.rows import row_max, row_sum, spread
 
 TOLERANCE = 1e-2
 """How far a row may sum from 1. Rounding C = 1000 probabilities to float16 moves their sum by up to
@@ -43,16 +44,21 @@ def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def working(block: NDArray[Any]) -> Floats:
-    """Return a block in the precision that it is worked in, itself if it already is."""
-    result: Floats = block.astype(working_dtype(block.dtype), copy=False)
+    """Return a block in the precision that it is worked in, itself if it already is.
+
+    Rows become contiguous, so that sums do not depend on the layout of the file.
+    """
+    result: Floats = block.astype(working_dtype(block.dtype), order="C", copy=False)
     return result
 
 
 def softmax(logits: Floats) -> Floats:
     """Return the softmax of each row, (n, C); the row's maximum is taken off first."""
-    result: Floats = logits - logits.max(axis=1, keepdims=True)
+    classes = logits.shape[1]
+    result: Floats = spread(row_max(logits), classes)
+    np.subtract(logits, result, out=result)
     np.exp(result, out=result)
-    result /= result.sum(axis=1, keepdims=True)
+    result /= spread(row_sum(result), classes)
     return result
 
 
@@ -194,11 +200,14 @@ def correctness(
         if counts_no_answer:
             missing &= block != -1
     else:
-        values = to_probabilities(block, kind, n_options)
+        # The largest logit or log-probability: two can meet in one rounded probability.
+        if kind is Kind.LOGITS:
+            values = _checked_logits(working(block), n_options)
+        else:
+            values = _padded(working(block), n_options, -np.inf)
+            to_probabilities(block, kind, n_options)  # for its checks
+        answers = values.argmax(axis=1)
         missing = np.isnan(values[:, 0])
-        # The largest logit, since two logits can meet in one rounded probability.
-        values = working(block) if kind is not Kind.PROBABILITIES else values
-        answers = _padded(values, n_options, -np.inf).argmax(axis=1)
     right: NDArray[np.float64] = (answers == labels).astype(np.float64)
     right[missing | (labels < 0)] = np.nan
     return right
@@ -256,7 +265,7 @@ def _missing_rows(block: Floats, n_options: NDArray[np.int64] | None) -> NDArray
 
 def _checked_sums(block: Floats, n_options: NDArray[np.int64] | None, what: str) -> Floats:
     """Return padded probabilities after checking that each row sums to 1."""
-    sums = block.sum(axis=1)
+    sums = row_sum(block)
     if block.min(initial=0) >= 0 and (np.abs(sums - 1) <= TOLERANCE).all():
         return block
     missing = _missing_rows(block, n_options)
@@ -282,7 +291,7 @@ def _checked_sums(block: Floats, n_options: NDArray[np.int64] | None, what: str)
 def _checked_logits(block: Floats, n_options: NDArray[np.int64] | None) -> Floats:
     """Return padded logits; missing rows are all NaN."""
     block = _padded(block, n_options, -np.inf)
-    top = block.max(axis=1)
+    top = row_max(block)
     if np.isfinite(top).all():
         return block
     missing = _missing_rows(block, n_options)
