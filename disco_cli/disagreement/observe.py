@@ -7,13 +7,15 @@ probabilities of one group of models, :func:`add_group_sums` rounds it into the 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from disco_cli.disagreement.measures import Floats, entropy
 from disco_cli.disagreement.state import UNITS, State, to_units
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 UNSHARED: AbstractContextManager[Any] = nullcontext()
 """Guard of a state that one thread has for itself."""

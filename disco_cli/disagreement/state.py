@@ -13,12 +13,14 @@ after another; only the sum of such a group, the same wherever it is computed, i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from disco_cli.disagreement.measures import Floats, entropy, row_sums
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 GROUP = 16
 """Models m // GROUP form one group, m their place in the ascending order of names."""

@@ -233,8 +233,11 @@ def _check_models(files: Sequence[PredictionFile]) -> None:
             owner = owners.setdefault(model.name, file)
             if owner is not file:
                 raise InputError(
-                    f"{file.path}: model {model.name!r} is in {owner.path} too; give each model "
-                    "its own name (model_names in the file; without it the file's name counts)"
+                    f"{file.path}: is given twice; name it once"
+                    if owner.path == file.path
+                    else f"{file.path}: model {model.name!r} is in {owner.path} too; give each "
+                    "model its own name (model_names in the file; without it the file's name "
+                    "counts)"
                 )
 
 

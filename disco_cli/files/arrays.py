@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import struct
 import threading
+import warnings
 import zipfile
 import zlib
 from contextlib import contextmanager
@@ -196,17 +197,18 @@ def _member(
 def _header(path: str, key: str, stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
     """Return shape, order, dtype and length of the npy header at the stream's position."""
     try:
-        version = npy.read_magic(stream)
-        if version == (1, 0):
-            shape, fortran, dtype = npy.read_array_header_1_0(stream)
-        elif version == (2, 0):
-            shape, fortran, dtype = npy.read_array_header_2_0(stream)
-        else:
-            raise ValueError(f"npy version {version[0]}.{version[1]}")
-    except (ValueError, SyntaxError, EOFError) as error:
-        raise InputError(
-            f"{path}: {key} is not a readable numpy array ({str(error).splitlines()[0]})"
-        ) from error
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # numpy's remark on headers that Python 2 wrote
+            version = npy.read_magic(stream)
+            if version == (1, 0):
+                shape, fortran, dtype = npy.read_array_header_1_0(stream)
+            elif version == (2, 0):
+                shape, fortran, dtype = npy.read_array_header_2_0(stream)
+            else:
+                raise ValueError(f"npy version {version[0]}.{version[1]}")
+    except Exception as error:  # a broken header can raise anything, tokenize.TokenError too
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(f"{path}: {key} is not a readable numpy array ({reason})") from error
     if dtype.hasobject:
         raise InputError(
             f"{path}: {key} holds Python objects; pickled objects are never loaded. "

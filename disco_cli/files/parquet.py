@@ -85,30 +85,14 @@ def open_parquet(path: str, kind: Kind | None = None) -> PredictionFile:
     names, notes = _renamed(path, table.names)
     columns, named = _value_columns(path, names, table.metadata, kind)
     table.locate(names.get("model"), names.get("sample_id"))
-    sample_columns: dict[str, NDArray[Any]] = {
-        ours: table.per_sample(names[name])
-        for name, ours in SAMPLE_COLUMNS.items()
-        if name in names
-    }
-    if "sample_id" in names:
-        sample_columns["sample_ids"] = table.sample_ids
-    model_columns = {
-        ours: table.per_model(names[name]) for name, ours in MODEL_COLUMNS.items() if name in names
-    }
-    if "model" in names:
-        model_columns["model_names"] = table.model_names
-    if (class_names := _class_names(path, table.metadata)) is not None:
-        sample_columns["class_names"] = class_names
-
+    sample_columns = _sample_columns(table, names)
     shape: tuple[int, ...] = (table.n_models, table.n)
-    missing: float = -2 if named is Kind.LABELS else np.nan
     if named not in (Kind.LABELS, Kind.RESPONSES):
-        known = table.metadata.get(_N_CLASSES)
-        n_classes, options = table.widths(columns, None if known is None else int(known))
+        n_classes, options = table.widths(columns, _told_classes(path, table.metadata))
         shape = (*shape, n_classes)
         if options is not None:
             sample_columns.setdefault("n_options", options)
-    reader = RowReader(table, columns, shape, missing)
+    reader = RowReader(table, columns, shape, -2 if named is Kind.LABELS else np.nan)
     responses = None
     if named is not Kind.RESPONSES and RESPONSE_COLUMN in names:
         responses = RowReader(table, [names[RESPONSE_COLUMN]], shape[:2], np.nan)
@@ -122,7 +106,7 @@ def open_parquet(path: str, kind: Kind | None = None) -> PredictionFile:
         first_rows=reader.first_rows,
         responses=responses,
     )
-    file = assemble(source, sample_columns, model_columns, kind)
+    file = assemble(source, sample_columns, _model_columns(table, names), kind)
     return replace(file, notes=(*notes, *file.notes))
 
 
@@ -185,6 +169,44 @@ def _value_columns(
     if kind is not None and (kind in (Kind.LABELS, Kind.RESPONSES)) is not flat:
         raise InputError(f"{path}: {columns[0]} cannot be {kind.value}; see docs/formats.md")
     return columns, kind or named
+
+
+def _sample_columns(table: ParquetTable, names: Mapping[str, str]) -> dict[str, NDArray[Any]]:
+    """Return what the file says of its samples, under the names of NPZ files."""
+    columns = {
+        ours: table.per_sample(names[name])
+        for name, ours in SAMPLE_COLUMNS.items()
+        if name in names
+    }
+    if "sample_id" in names:
+        columns["sample_ids"] = table.sample_ids
+    class_names = _class_names(table.path, table.metadata)
+    if class_names is not None:
+        columns["class_names"] = class_names
+    return columns
+
+
+def _model_columns(table: ParquetTable, names: Mapping[str, str]) -> dict[str, NDArray[Any]]:
+    """Return what the file says of its models, under the names of NPZ files."""
+    columns = {
+        ours: table.per_model(names[name]) for name, ours in MODEL_COLUMNS.items() if name in names
+    }
+    if "model" in names:
+        columns["model_names"] = table.model_names
+    return columns
+
+
+def _told_classes(path: str, metadata: Mapping[bytes, bytes]) -> int | None:
+    """Return the length of the lists, where the file's metadata tells it."""
+    text = metadata.get(_N_CLASSES)
+    if text is None:
+        return None
+    if not text.isdigit():
+        raise InputError(
+            f"{path}: disco.n_classes is {text.decode(errors='replace')!r}; it should be a whole "
+            "number"
+        )
+    return int(text)
 
 
 def _told_kind(path: str, text: str) -> Kind:

@@ -14,7 +14,8 @@ from disco_cli.errors import InputError
 from disco_cli.files.kept import SMALL_BYTES, keep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -43,6 +44,8 @@ class ParquetTable:
     ----------
     models, samples : NDArray of int64, shape (R,)
         Model and sample of each row, numbered as they first appear.
+    leaves : Counter of str
+        Number of single values in each column.
     rows : NDArray of int64, shape (M, N), or None
         Row of each model and sample, -1 where there is none; ``None`` if rows are sorted by model
         and have the same samples in the same order for each.
@@ -53,6 +56,7 @@ class ParquetTable:
     metadata: Mapping[bytes, bytes]
     group_starts: NDArray[np.int64]
     schema: Any
+    leaves: Counter[str]
     models: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     samples: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     model_names: NDArray[np.str_] = field(default_factory=lambda: np.zeros(0, str))
@@ -70,9 +74,15 @@ class ParquetTable:
             schema = file.schema_arrow
             groups = file.metadata
             sizes = [groups.row_group(g).num_rows for g in range(groups.num_row_groups)]
+            leaves: Counter[str] = Counter()
+            for g in range(groups.num_row_groups):
+                for number in range(groups.num_columns):
+                    column = groups.row_group(g).column(number)
+                    leaves[column.path_in_schema.split(".")[0]] += column.num_values
         if not sum(sizes):
             raise InputError(f"{path}: is empty; it has no rows")
-        return cls(path, list(schema.names), schema.metadata or {}, np.cumsum([0, *sizes]), schema)
+        starts = np.cumsum([0, *sizes])
+        return cls(path, list(schema.names), schema.metadata or {}, starts, schema, leaves)
 
     def locate(self, model_column: str | None, sample_column: str | None) -> None:
         """Find the model and the sample of every row.
@@ -180,6 +190,11 @@ class ParquetTable:
         if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
             raise InputError(f"{self.path}: {columns[0]} is {kind}; it should be a list per row")
         if known is not None:
+            if known > self.leaves[columns[0]]:  # before room for them is made
+                raise InputError(
+                    f"{self.path}: disco.n_classes is {known}, but {columns[0]} holds only "
+                    f"{self.leaves[columns[0]]} values"
+                )
             return known, None
         lengths = np.concatenate(
             [

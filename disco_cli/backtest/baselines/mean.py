@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from disco_cli.backtest.baselines.interface import (
     Estimate,
     Fitted,
@@ -18,6 +16,7 @@ from disco_cli.backtest.baselines.interface import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 
