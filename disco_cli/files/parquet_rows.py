@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,8 +15,7 @@ from disco_cli.errors import InputError
 from disco_cli.files.kept import SMALL_BYTES, keep
 
 if TYPE_CHECKING:
-    from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
