@@ -44,8 +44,11 @@ SAMPLE_COLUMNS = {
 MODEL_COLUMNS = {"date": "dates", "score": "scores"}
 ALIASES = {
     "sample_ids": "sample_id",
-    "models": "model",
+    "sample_hashes": "sample_hash",
+    "model_names": "model",
     "model_name": "model",
+    "dates": "date",
+    "scores": "score",
     "labels": "label",
     "y_true": "label",
     "target": "label",
