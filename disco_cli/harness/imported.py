@@ -176,6 +176,22 @@ class ImportedTable:
         }
 
 
+@dataclass(frozen=True)
+class Imported:
+    """Everything that one import found.
+
+    Attributes
+    ----------
+    tables : tuple of ImportedTable
+        Ascending by task and model.
+    notes : tuple of str
+        What concerns the logs as a whole, such as tasks that were left out.
+    """
+
+    tables: tuple[ImportedTable, ...]
+    notes: tuple[str, ...]
+
+
 def _without_broken_rows(loglikelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return (n, C) with rows that no probabilities follow from, all NaN but for their padding."""
     usable = np.isfinite(loglikelihoods.max(axis=1, keepdims=True))  # NaN beats any maximum
@@ -198,6 +214,27 @@ def check_unique_names(tables: tuple[ImportedTable, ...]) -> None:
                 f"{table.source} and {other.source}: both are {table.task} of {table.model!r} "
                 f"(or {other.model!r}); import them apart and name one with --model"
             )
+
+
+def check_hashes_agree(tables: tuple[ImportedTable, ...]) -> None:
+    """Refuse tables that have different contents under one sample id.
+
+    Raises
+    ------
+    InputError
+        Names both logs and the first such sample.
+    """
+    known: dict[str, tuple[str, str]] = {}
+    for table in tables:
+        if table.hashes is None:
+            continue
+        for sample, digest in zip(table.ids.tolist(), table.hashes.tolist(), strict=True):
+            other, source = known.setdefault(sample, (digest, table.source))
+            if other != digest:
+                raise InputError(
+                    f"{table.source}: sample {sample!r} has another content than in {source}: "
+                    "another version of the data set; such runs cannot be compared"
+                )
 
 
 def as_prediction_file(table: ImportedTable) -> PredictionFile:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from disco_cli.errors import InputError, UsageError
-from disco_cli.harness.imported import ImportedTable, ImportOptions, check_unique_names
+from disco_cli.harness.imported import (
+    Imported,
+    ImportedTable,
+    ImportOptions,
+    check_unique_names,
+)
 from disco_cli.harness.lm_eval_files import Run, covers_benchmark, find_runs
 from disco_cli.harness.lm_eval_groups import (
     Unit,
@@ -36,22 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
-
-
-@dataclass(frozen=True)
-class Imported:
-    """Everything that one import found.
-
-    Attributes
-    ----------
-    tables : tuple of ImportedTable
-        Ascending by task and model.
-    notes : tuple of str
-        What concerns the logs as a whole, such as tasks that were left out.
-    """
-
-    tables: tuple[ImportedTable, ...]
-    notes: tuple[str, ...]
 
 
 def read_lm_eval(
