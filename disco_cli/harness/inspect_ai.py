@@ -127,7 +127,7 @@ def _newest(logs: list[InspectLog], options: ImportOptions, notes: list[str]) ->
 
 
 def _is_whole(log: InspectLog) -> bool:
-    return log.dataset_size is not None and log.dataset_size == log.asked
+    return log.dataset_size is not None and log.dataset_size == len(log.asked or ())
 
 
 def _table(log: InspectLog, options: ImportOptions) -> ImportedTable:
@@ -138,8 +138,10 @@ def _table(log: InspectLog, options: ImportOptions) -> ImportedTable:
     ids = list(by_id)
     values = [[s.values[scorer] for s in by_id[i] if scorer in s.values] for i in ids]
     responses = np.array([np.nan if not v else _mean(v) for v in values])
+    if _why_unfinished(log) is None:
+        _check_complete(log, scorer, set(ids))
     notes = _counts(log, scorer, responses)
-    whole = _is_whole(log) and len(ids) == log.asked and not np.isnan(responses).any()
+    whole = _is_whole(log) and not np.isnan(responses).any()
     score, found = _check_mean(log, scorer, values, responses)
     has_choices = all(s.n_choices > 1 for s in log.samples)
     firsts = [by_id[i][0] for i in ids]
@@ -221,6 +223,23 @@ def _answers(samples: list[list[InspectSample]], scorer: str) -> NDArray[np.int6
         else:
             answers.append(NO_ANSWER if given else MISSING)
     return np.array(answers, dtype=np.int64)
+
+
+def _check_complete(log: InspectLog, scorer: str, ids: set[str]) -> None:
+    """Refuse a log of a whole evaluation in which samples or scores are missing without a word."""
+    if log.asked is not None and log.asked != ids:
+        odd = min(log.asked ^ ids)
+        where = "asked for, but not there" if odd in log.asked else "there, but not asked for"
+        raise InputError(f"{log.path}: sample {odd!r} is {where}: damaged")
+    lacking = [s.id for s in log.samples if not s.failed and scorer not in s.values]
+    entry = _reported_entry(log, scorer)
+    known = sum(1 for s in log.samples if not math.isnan(s.values.get(scorer, math.nan)))
+    told = None if entry is None else entry.scored
+    if lacking and (told is None or told != known):
+        raise InputError(
+            f"{log.path}: sample {lacking[0]!r} has no score by {scorer}, nor have "
+            f"{len(lacking) - 1} others that did not fail: damaged"
+        )
 
 
 def _counts(log: InspectLog, scorer: str, responses: NDArray[np.float64]) -> tuple[str, ...]:

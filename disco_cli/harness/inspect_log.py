@@ -24,11 +24,12 @@ _SHAPE_ERRORS = (KeyError, TypeError, ValueError, IndexError, AttributeError)
 
 @dataclass(frozen=True)
 class Reported:
-    """One score of the results: its name, scorer, reducer, and metrics."""
+    """One score of the results: its name, scorer, reducer, number of scores, and metrics."""
 
     name: str
     scorer: str
     reducer: str | None
+    scored: int | None
     metrics: Mapping[str, float]
 
 
@@ -85,8 +86,8 @@ class InspectLog:
         Version of inspect_ai.
     dataset_size : int or None
         Number of samples of the whole data set.
-    asked : int or None
-        Number of samples of this evaluation.
+    asked : frozenset of str or None
+        Ids of the samples of this evaluation.
     epochs : int
         How often each sample was evaluated.
     total : int or None
@@ -106,7 +107,7 @@ class InspectLog:
     status: str
     version: str
     dataset_size: int | None
-    asked: int | None
+    asked: frozenset[str] | None
     epochs: int
     total: int | None
     reported: tuple[Reported, ...]
@@ -220,7 +221,7 @@ def _log(
         status=str(header.get("status", "unknown")),
         version=str((spec.get("packages") or {}).get("inspect_ai", "unknown")),
         dataset_size=None if size is None else int(size),
-        asked=None if ids is None else len(ids),
+        asked=None if ids is None else frozenset(str(one) for one in ids),
         epochs=int((spec.get("config") or {}).get("epochs") or 1),
         total=None if total is None else int(total),
         reported=tuple(_reported(score) for score in results.get("scores") or []),
@@ -231,10 +232,12 @@ def _log(
 
 def _reported(score: Mapping[str, Any]) -> Reported:
     reducer = score.get("reducer")
+    scored = score.get("scored_samples")
     return Reported(
         name=str(score["name"]),
         scorer=str(score.get("scorer", score["name"])),
         reducer=None if reducer is None else str(reducer),
+        scored=None if scored is None else int(scored),
         metrics={
             str(name): float(metric["value"])
             for name, metric in score["metrics"].items()

@@ -37,10 +37,13 @@ class StreamReport:
         Where the file breaks off inside a record, or ``None`` if it is whole.
     encoding : str
         ``utf-8``, or ``cp1252`` for logs written with the encoding of a Windows machine.
+    may_be_windows : bool
+        Whether the tool at hand has written such logs.
     """
 
     cut_off: str | None = None
     encoding: str = "utf-8"
+    may_be_windows: bool = False
     _seen_utf8: bool = field(default=False, repr=False)
 
     def decode(self, raw: bytes, where: str) -> str:
@@ -50,7 +53,7 @@ class StreamReport:
         try:
             text = raw.decode(self.encoding)
         except UnicodeDecodeError:
-            if self._seen_utf8 or self.encoding != "utf-8":
+            if self._seen_utf8 or self.encoding != "utf-8" or not self.may_be_windows:
                 raise InputError(f"{where}: bytes that are not {self.encoding}: damaged") from None
             self.encoding = "cp1252"
             return self.decode(raw, where)
@@ -325,7 +328,7 @@ def read_object(path: Path) -> dict[str, Any]:
     InputError
         If the file is unreadable, damaged or holds something else.
     """
-    report = StreamReport()
+    report = StreamReport(may_be_windows=True)
     with open_bytes(path) as stream:
         try:
             raw = stream.read()

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from disco_cli.errors import InputError, UsageError
+from disco_cli.harness.lm_eval_checks import TOLERANCE
 from disco_cli.harness.lm_eval_files import Run, covers_benchmark
-from disco_cli.harness.lm_eval_task import TOLERANCE, TaskResult
+from disco_cli.harness.lm_eval_task import TaskResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from array import array
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from disco_cli.errors import InputError
 from disco_cli.harness.json_stream import StreamReport, read_records
+from disco_cli.harness.lm_eval_options import log_likelihoods, read_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,6 +130,7 @@ class _Columns:
     gold_sets: dict[int, frozenset[int]] = field(default_factory=dict)
     n_doubled: int = 0
     n_shared: int = 0
+    contradictions: dict[str, list[int]] = field(default_factory=dict)
 
 
 def read_sample_log(
@@ -151,14 +152,14 @@ def read_sample_log(
     InputError
         If a row is damaged, or not a row of lm-evaluation-harness, or there is none.
     """
-    report = StreamReport()
+    report = StreamReport(may_be_windows=True)  # 0.4.3 wrote with the machine's encoding
     columns = _Columns()
     choice = None if output_type is None else output_type == "multiple_choice"
     place = str(path)
     try:
         for place, row in read_records(path, report):  # noqa: B007  # used in the message below
             if choice is None:
-                pairs = _log_likelihoods(row["resps"])
+                pairs = log_likelihoods(row["resps"])
                 choice = pairs is not None and len(pairs) > 1
             _add_row(columns, row, choice=choice, delimiter=delimiter)
     except _ROW_ERRORS as error:
@@ -169,7 +170,26 @@ def read_sample_log(
     if not columns.doc_ids:
         cut = " but one that is cut off" if report.cut_off else ""
         raise InputError(f"{path}: holds no rows{cut}")
+    _check_contradictions(path, columns)
     return _finish(path, columns, report)
+
+
+def _check_contradictions(path: Path, columns: _Columns) -> None:
+    """Refuse a log in which a few rows, not most, contradict what they say twice.
+
+    Each row holds the hashes of its own document and target, and the likelihoods of its options
+    twice. A task may have its reasons to treat them in another way, but then in all of its rows.
+    """
+    for what, rows in columns.contradictions.items():
+        if 2 * len(rows) < len(columns.doc_ids):
+            raise InputError(
+                f"{path}: {what} in {len(rows)} of {len(columns.doc_ids)} rows (first: doc_id "
+                f"{columns.doc_ids[rows[0]]}): the file is damaged"
+            )
+
+
+def _contradiction(columns: _Columns, what: str, number: int) -> None:
+    columns.contradictions.setdefault(what, []).append(number)
 
 
 def _add_row(columns: _Columns, row: dict[str, Any], *, choice: bool, delimiter: str) -> None:
@@ -190,15 +210,23 @@ def _add_row(columns: _Columns, row: dict[str, Any], *, choice: bool, delimiter:
         raise TypeError(f"filter is {name!r}")
     columns.filters.append(columns.filter_names.setdefault(name, len(columns.filter_names)))
     columns.doc_ids.append(doc_id)
-    _add_hash(columns, row)
+    _add_hash(columns, row, number)
 
 
-def _add_hash(columns: _Columns, row: dict[str, Any]) -> None:
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _add_hash(columns: _Columns, row: dict[str, Any], number: int) -> None:
     digest: str | None = row.get("doc_hash")
-    if digest is None and "doc" in row:
+    if "doc" in row:
         # The tool's own definition, so that logs of 0.4.0 … 0.4.2 can be joined to later ones.
-        text = json.dumps(row["doc"], indent=2, ensure_ascii=False)
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        computed = _sha256(json.dumps(row["doc"], indent=2, ensure_ascii=False))
+        if digest is not None and digest != computed:
+            _contradiction(columns, "doc does not match its doc_hash", number)
+        digest = digest or computed
+    if "target_hash" in row and row["target_hash"] != _sha256(str(row.get("target"))):
+        _contradiction(columns, "target does not match its target_hash", number)
     if digest is None:
         columns.has_hash = False
         return
@@ -238,110 +266,26 @@ def _number(value: Any) -> float | None:
     return None
 
 
-def _log_likelihoods(resps: Any) -> list[float] | None:
-    """Return one log-likelihood per request, or ``None`` if the answers are something else.
-
-    ``resps[i][0]`` is ``[log-likelihood, is greedy]`` for request i; whether greedy decoding would
-    emit the option is not whether the option is right.
-    """
-    found: list[float] = []
-    for repeats in resps:
-        first = repeats[0] if isinstance(repeats, list) and repeats else None
-        if not isinstance(first, list) or len(first) != 2:
-            return None
-        greedy = first[1]
-        if not isinstance(greedy, bool) and greedy not in ("True", "False"):
-            return None
-        found.append(float(first[0]))
-    return found
-
-
 def _add_options(columns: _Columns, row: dict[str, Any], number: int, delimiter: str) -> None:
-    values = _log_likelihoods(row["resps"])
-    if not values:
-        raise ValueError("resps does not hold the log-likelihoods of options")
-    requests = _requests(row.get("arguments"), len(values))
-    half = len(values) // 2
-    doubled = _is_doubled(row, requests, len(values))
-    conditional = values[:half] if doubled else values
-    k = len(conditional)
+    options = read_options(row, delimiter)
+    k = len(options.loglikelihoods)
     nan = [float("nan")] * k
-    columns.loglikelihoods.extend(conditional)
-    columns.unconditional.extend(values[half:] if doubled else nan)
-    columns.n_doubled += doubled
-    choices: list[str] | None = None
-    if requests is not None:
-        texts = [text for _, text in requests[:k]]
-        choices = [text.removeprefix(delimiter) for text in texts]
-        questions = {question for question, _ in requests[:k]}
-        columns.n_shared += k > 1 and len(set(texts)) == 1 and len(questions) > 1
-    columns.characters.extend(nan if choices is None else [float(len(c)) for c in choices])
-    columns.bytes.extend(
-        nan
-        if choices is None
-        else [float(len(c.encode("utf-8", "surrogatepass"))) for c in choices]
-    )
     columns.n_options.append(k)
-    _add_labels(columns, row.get("target"), choices, k, number)
-
-
-def _requests(arguments: Any, n: int) -> list[tuple[str, str]] | None:
-    """Return (question, continuation) of every request, in the order of the responses."""
-    if not arguments:
-        return None
-    if isinstance(arguments, dict):
-        # By number: as text, gen_args_10 comes before gen_args_2.
-        ordered = sorted(arguments, key=lambda key: int(key.rpartition("_")[2]))
-        pairs = [(arguments[key]["arg_0"], arguments[key]["arg_1"]) for key in ordered]
-    else:
-        pairs = [(question, continuation) for question, continuation in arguments]
-    if len(pairs) != n:
-        raise ValueError(f"{len(pairs)} arguments for {n} responses")
-    for pair in pairs:
-        if not all(isinstance(part, str) for part in pair):
-            raise TypeError("arguments of an option are not text")
-    return pairs
-
-
-def _is_doubled(row: dict[str, Any], requests: list[tuple[str, str]] | None, n: int) -> bool:
-    """Whether the second half of the responses is the options without the question."""
-    half = n // 2
-    if n % 2 or half == 0:
-        return False
-    if requests is not None:
-        second = requests[half:]
-        return (
-            all(question == "" for question, _ in second)
-            and any(question != "" for question, _ in requests[:half])
-            and [text for _, text in second] == [text for _, text in requests[:half]]
-        )
-    doc = row.get("doc")
-    options = doc.get("choices") if isinstance(doc, dict) else None
-    return isinstance(options, list) and len(options) == half
-
-
-def _add_labels(
-    columns: _Columns, target: Any, choices: list[str] | None, k: int, number: int
-) -> None:
-    if isinstance(target, str) and target.startswith("["):
-        with suppress(ValueError):  # an option's own text may start with a bracket
-            target = json.loads(target)
-    index = text = -1
-    if isinstance(target, list):
-        several = [int(one) for one in target if type(one) is int and 0 <= one < k]
-        if len(several) == 1:
-            index = several[0]
-        elif several:
-            columns.gold_sets[number] = frozenset(several)
-    else:
-        try:
-            index = int(target)
-        except (TypeError, ValueError):
-            index = -1
-        if isinstance(target, str) and choices is not None and len(set(choices)) > 1:
-            text = choices.index(target) if target in choices else -1
-    columns.index_labels.append(index if 0 <= index < k else -1)
-    columns.text_labels.append(text)
+    columns.loglikelihoods.extend(options.loglikelihoods)
+    columns.unconditional.extend(nan if options.unconditional is None else options.unconditional)
+    columns.n_doubled += options.unconditional is not None
+    columns.n_shared += options.is_shared
+    texts = options.choices
+    columns.characters.extend(nan if texts is None else [len(text) for text in texts])
+    columns.bytes.extend(
+        nan if texts is None else [len(text.encode("utf-8", "surrogatepass")) for text in texts]
+    )
+    columns.index_labels.append(options.index_label)
+    columns.text_labels.append(options.text_label)
+    if options.gold_set:
+        columns.gold_sets[number] = options.gold_set
+    if not options.repeats_itself:
+        _contradiction(columns, "resps and filtered_resps differ", number)
 
 
 def _finish(path: Path, columns: _Columns, report: StreamReport) -> SampleLog:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from disco_cli.errors import InputError, UsageError
+from disco_cli.harness.lm_eval_checks import check_mean, check_numbers, check_options, right_options
 from disco_cli.harness.lm_eval_files import covers_benchmark
 from disco_cli.harness.lm_eval_rows import UNNAMED, SampleLog
 
@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from disco_cli.harness.lm_eval_files import Run, TaskConfig
-
-TOLERANCE = 1e-9
-"""How far the mean of the rows may lie from the reported value."""
+from disco_cli.harness.lm_eval_files import Run, TaskConfig
 
 
 @dataclass(frozen=True)
@@ -171,8 +168,15 @@ def check_counts(log: SampleLog, config: TaskConfig | None, *, partial: bool) ->
         If rows are missing and ``partial`` is not set, or if there are too many.
     """
     cut = () if log.report.cut_off is None else (f"{log.report.cut_off} is cut off, left out",)
-    if config is None or not config.effective:
-        return cut  # unknown, or 0 as --predict_only has it
+    if config is None:
+        return cut
+    if not config.effective:  # not counted before 0.4.3, and 0 under --predict_only
+        if cut and not partial:
+            raise InputError(
+                f"{cut[0]}: the file is incomplete; evaluate again, or import what is there with "
+                "--partial"
+            )
+        return cut
     expected = config.effective * len(config.filters)
     names, counts = np.unique(log.filters, return_counts=True)
     found = len(log.doc_ids)
@@ -276,12 +280,16 @@ def score_rows(
     name = str(log.filters[0])
     responses = None if metric is None else log.metrics[metric]
     reported = run.values.get(task, {}).get(f"{metric},{name}")
-    whole = config is None or config.effective in (None, len(log.doc_ids))
+    whole = log.report.cut_off is None and (
+        config is None or config.effective in (None, len(log.doc_ids))
+    )
+    if whole and config is not None:
+        check_numbers(log, run, task)
     if responses is not None and metric is not None:
-        notes += _check_mean(log, metric, reported if whole else None, config)
-    labels, label_notes = _labels(log)
+        notes += check_mean(log, metric, reported if whole else None, config)
+    labels, label_notes = right_options(log)
     if log.has_options:
-        notes += label_notes + _check_options(log, labels, metric, config)
+        notes += label_notes + check_options(log, labels, metric, config)
     if metric is None:
         notes += (
             f"{log.path}: no metric logged; right is the likeliest option if it is the target",
@@ -300,138 +308,6 @@ def score_rows(
         reported=reported,
         original=None if config is None else config.original,
         effective=None if config is None else config.effective,
-        complete=covers_benchmark(run, task) and whole and log.report.cut_off is None,
+        complete=covers_benchmark(run, task) and whole,
         notes=notes,
     )
-
-
-def _check_mean(
-    log: SampleLog, metric: str, reported: float | None, config: TaskConfig | None
-) -> tuple[str, ...]:
-    responses = log.metrics[metric]
-    what = f"{log.path}: the mean {metric} (filter {str(log.filters[0])!r})"
-    lacking = np.flatnonzero(np.isnan(responses))
-    mean = float(np.mean(responses))
-    if len(lacking) and (reported is None or math.isnan(reported)):
-        return (f"{log.path}: {len(lacking)} rows have no {metric}: counted as missing",)
-    if len(lacking):
-        raise InputError(
-            f"{log.path}: {len(lacking)} rows have no {metric} (first: doc_id "
-            f"{log.doc_ids[lacking[0]]}), but the results file reports {reported:.10g}: damaged"
-        )
-    if reported is None or abs(mean - reported) <= TOLERANCE:
-        return ()
-    aggregation = None if config is None else config.aggregations.get(metric)
-    if aggregation == "mean":
-        raise InputError(
-            f"{what} of {len(responses)} rows is {mean:.10g}, but the results file reports "
-            f"{reported:.10g}: rows and results are not of one run, or the file is damaged"
-        )
-    how = "code of its own" if aggregation is None else aggregation
-    return (
-        (
-            f"{what} is {mean:.10g}, but the reported value, {reported:.10g}, is aggregated by {how}; "
-            "what is estimated is the mean"
-        ),
-    )
-
-
-def _predicted(log: SampleLog, metric: str) -> NDArray[np.int64] | None:
-    """Return the option that the tool counts as the answer, (n,); first of ties, first NaN."""
-    padding = np.arange(log.loglikelihoods.shape[1]) >= log.n_options[:, None]
-    scores = log.loglikelihoods
-    with np.errstate(invalid="ignore", divide="ignore"):
-        if metric == "acc_mutual_info":
-            if log.n_doubled != len(log.doc_ids):
-                return None
-            scores = scores - log.unconditional
-        elif metric in ("acc_norm", "acc_bytes"):
-            lengths = log.characters if metric == "acc_norm" else log.bytes
-            if np.any(np.isnan(lengths) & ~padding):
-                return None
-            scores = scores / lengths
-        elif metric != "acc":
-            return None
-    scores = np.where(padding, -np.inf, scores)
-    # numpy's argmax is the tool's: of equal values the first, and NaN above everything.
-    answers: NDArray[np.int64] = np.argmax(scores, axis=1).astype(np.int64)
-    return answers
-
-
-def _labels(log: SampleLog) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Return the right option of each row and what had to be inferred."""
-    by_index = np.where(log.index_labels >= 0, log.index_labels, log.text_labels)
-    by_text = np.where(log.text_labels >= 0, log.text_labels, log.index_labels)
-    accuracy = log.metrics.get("acc")
-    if accuracy is None or not log.has_options:
-        return by_index, ()
-    predicted = np.argmax(log.loglikelihoods, axis=1)
-    if not np.array_equal(by_index, by_text):
-        wrong = [np.sum((predicted == labels) != accuracy) for labels in (by_index, by_text)]
-        return (by_text if wrong[1] < wrong[0] else by_index), ()
-    binary = np.isin(accuracy, (0.0, 1.0))
-    if log.n_shared == len(log.doc_ids) and np.all(log.n_options == 2) and np.all(binary):
-        # The target is the shared text, not an index; of two options acc tells the right one.
-        labels = np.where(accuracy == 1.0, predicted, 1 - predicted).astype(np.int64)
-        note = "options differ in the question and share their text: right option inferred from acc"
-        return labels, (f"{log.path}: {note}",)
-    return by_index, ()
-
-
-def _check_options(
-    log: SampleLog, labels: NDArray[np.int64], metric: str | None, config: TaskConfig | None
-) -> tuple[str, ...]:
-    """Count what is odd in the log-likelihoods and compare their arg-max with the metrics."""
-    inside = np.arange(log.loglikelihoods.shape[1]) < log.n_options[:, None]
-    nan = np.any(np.isnan(log.loglikelihoods) & inside, axis=1)
-    infinite = np.any(np.isinf(log.loglikelihoods) & inside, axis=1) & ~nan
-    notes: list[str] = []
-    if nan.any():
-        notes.append(
-            f"{log.path}: {nan.sum()} of {len(nan)} rows have NaN log-likelihoods; their metric is "
-            "kept as the tool gave it (to it the first NaN is the answer), their probabilities "
-            "count as missing"
-        )
-    if infinite.any():
-        notes.append(
-            f"{log.path}: {infinite.sum()} of {len(nan)} rows have infinite log-likelihoods; "
-            "-inf is probability 0"
-        )
-    if log.n_doubled:
-        notes.append(
-            f"{log.path}: {log.n_doubled} rows hold every option twice, with and without the "
-            "question (mutual information); only those with the question are taken"
-        )
-    if log.n_shared:
-        notes.append(
-            f"{log.path}: {log.n_shared} rows have one continuation after different questions"
-        )
-    for name in dict.fromkeys(("acc", metric)):
-        if name is not None and name in log.metrics:
-            notes += _check_argmax(log, labels, name, config)
-    return tuple(notes)
-
-
-def _check_argmax(
-    log: SampleLog, labels: NDArray[np.int64], metric: str, config: TaskConfig | None
-) -> tuple[str, ...]:
-    predicted = _predicted(log, metric)
-    if predicted is None:
-        return ()
-    correct = (predicted == labels).astype(np.float64)
-    known = labels >= 0
-    for row, gold in log.gold_sets.items():
-        known[row] = True
-        correct[row] = float(int(predicted[row]) in gold)
-    wrong = np.flatnonzero(known & (correct != log.metrics[metric]))
-    if not len(wrong):
-        return ()
-    story = (
-        f"{log.path}: {metric} of {len(wrong)} of {known.sum()} rows is not what the options' "
-        f"log-likelihoods and the target give (first: doc_id {log.doc_ids[wrong[0]]}, {metric} "
-        f"{log.metrics[metric][wrong[0]]:g})"
-    )
-    plain = config is not None and config.output_type == "multiple_choice" and not config.custom
-    if plain and metric == "acc":
-        raise InputError(f"{story}: the file is damaged")
-    return (f"{story}: the task scores in its own way; the metric is kept as logged",)

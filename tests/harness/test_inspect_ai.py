@@ -172,6 +172,7 @@ def test_a_prediction_file_of_it() -> None:
 def test_values_count_as_in_the_tool(tmp_path: Path, value: Any, number: float) -> None:
     log = json.loads(log_of("_GV8NM6").read_text("utf-8"))
     log["samples"] = log["samples"][:1]
+    log["eval"]["dataset"]["sample_ids"] = [log["samples"][0]["id"]]
     log["samples"][0]["scores"]["choice"]["value"] = value
     log["results"] = {"total_samples": 1, "scores": []}
     path = tmp_path / "log.json"

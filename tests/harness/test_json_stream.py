@@ -111,9 +111,11 @@ def test_damage_is_named_with_its_place(tmp_path: Path, content: bytes, message:
 def test_windows_encoding_where_utf8_never_worked(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_bytes(json.dumps({"a": "café"}, ensure_ascii=False).encode("cp1252") + b"\n")
-    report = StreamReport()
+    report = StreamReport(may_be_windows=True)
     assert records(path, report) == [{"a": "café"}]
     assert report.encoding == "cp1252"
+    with pytest.raises(InputError, match="bytes that are not utf-8"):
+        records(path)
 
 
 def test_missing_file(tmp_path: Path) -> None:
