@@ -1,36 +1,30 @@
-"""Scoring every sample of a benchmark in one pass over the files.
+"""Scoring every sample of a benchmark in one pass over the files, on the cores of one machine.
 
-Models are taken in ascending order of names, in groups of ``GROUP``; a group is always summed by
-one thread, block by block. What is added to the state is exact (see
-:mod:`disco_cli.disagreement.state`), so threads, blocks and panels change nothing.
+Nothing about how the work is cut or shared changes a bit of the result; see
+:mod:`disco_cli.disagreement.state` for why.
 """
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from disco_cli.disagreement.observe import (
-    add_group_sums,
-    observe_correctness,
-    observe_labels,
-    observe_probabilities,
-)
-from disco_cli.disagreement.plan import EngineOptions, cut
-from disco_cli.disagreement.state import GROUP, Figures, State, finish
-from disco_cli.files.align import read_correctness, read_probabilities, read_values
-from disco_cli.files.matrix import Benchmark, Kind
-from disco_cli.files.values import working_dtype
+from disco_cli.disagreement.panel import Guards, Panel, groups, in_file_order, state_dtype
+from disco_cli.disagreement.plan import EngineOptions, cut, panel_rows
+from disco_cli.disagreement.state import Figures, State, finish
 from disco_cli.progress import SILENT, Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from disco_cli.disagreement.measures import Floats
+    from disco_cli.files.matrix import Benchmark
 
 
 @dataclass(frozen=True)
@@ -84,54 +78,68 @@ def score_benchmark(
     """
     options = options or EngineOptions()
     M, N = len(benchmark.models), benchmark.samples.n
-    state = State.empty(N, benchmark.width, state_dtype(benchmark))
-    progress.start(M, "Scoring")
-    for models in groups(M):
-        add_group(benchmark, models, state, options)
-        progress.advance(len(models))
-    return collect([finish(state)])
-
-
-def groups(n_models: int) -> list[range]:
-    """Return the models of each group, by their place in the ascending order of names."""
-    return [range(m, min(m + GROUP, n_models)) for m in range(0, n_models, GROUP)]
-
-
-def state_dtype(benchmark: Benchmark) -> np.dtype[Any]:
-    """Return the precision of maxima and group sums: float64 if any file has more than float32."""
-    wide = any(
-        model.file.kind is not Kind.LABELS and working_dtype(model.file.dtype) == np.float64
-        for model in benchmark.models
+    ordered = [in_file_order(model) for model in benchmark.models]
+    in_place = all(ordered) and all(model.file.random_access for model in benchmark.models)
+    size = panel_rows(
+        benchmark.width,
+        state_dtype(benchmark).itemsize,
+        options,
+        in_place=in_place,
+        scattered=not all(ordered),
     )
-    return np.dtype(np.float64 if wide else np.float32)
+    panels = [Panel(benchmark, rows, options, ordered) for rows in cut(N, size)]
+    progress.start(len(panels) * M, "Scoring")
+    score = _score_panels_at_once if in_place else _score_panels_in_turn
+    return collect(score(panels, options.n_threads, progress))
 
 
-def add_group(benchmark: Benchmark, models: range, state: State, options: EngineOptions) -> None:
-    """Add one whole group of models to a state."""
-    sums = np.zeros_like(state.maximum)
-    blocks = cut(len(sums), options.block_elements // max(benchmark.width, 1))
-    for m in models:
-        for rows in blocks:
-            _observe(benchmark, m, rows, state, sums[rows])
-    for rows in blocks:
-        add_group_sums(state, rows, sums[rows])
+def _score_panels_at_once(
+    panels: Sequence[Panel], n_threads: int, progress: Progress
+) -> list[Figures]:
+    """Let each thread take a panel through all models."""
+    stop = threading.Event()
+
+    def score(panel: Panel) -> Figures:
+        state = panel.empty()
+        for models in groups(len(panel.benchmark.models)):
+            panel.add(models, state, stop=stop)
+            progress.advance(len(models))
+        return finish(state)
+
+    return _run([partial(score, panel) for panel in panels], n_threads, stop)
 
 
-def _observe(benchmark: Benchmark, m: int, rows: slice, state: State, sums: Floats) -> None:
-    """Add one model's block to a state and to the sums of its group."""
-    file, labels = benchmark.models[m].file, benchmark.samples.labels
-    if file.kind is Kind.LABELS:
-        answers = read_values(benchmark, m, rows)
-        observe_labels(state, rows, sums, answers)
-    else:
-        answers = observe_probabilities(state, rows, sums, read_probabilities(benchmark, m, rows))
-    if file.kind is Kind.RESPONSES or file.read_responses is not None:
-        observe_correctness(state, rows, read_correctness(benchmark, m, rows))
-    elif labels is not None and file.kind in (Kind.PROBABILITIES, Kind.LABELS):
-        unknown = (answers < 0) | (labels[rows] < 0)
-        observe_correctness(state, rows, np.where(unknown, np.nan, answers == labels[rows]))
-    elif labels is not None:  # rounding can make the two best of many logits one probability
-        observe_correctness(state, rows, read_correctness(benchmark, m, rows))
+def _score_panels_in_turn(
+    panels: Sequence[Panel], n_threads: int, progress: Progress
+) -> list[Figures]:
+    """Let the threads take groups of models through one panel after the other."""
+    stop = threading.Event()
+
+    def add(panel: Panel, models: range, state: State, guards: Guards) -> None:
+        panel.add(models, state, guards, stop)
+        progress.advance(len(models))
+
+    figures = []
+    for panel in panels:
+        state, guards = panel.empty(), [threading.Lock() for _ in panel.blocks]
+        todo = groups(len(panel.benchmark.models))
+        _run([partial(add, panel, models, state, guards) for models in todo], n_threads, stop)
+        figures.append(finish(state))
+    return figures
+
+
+def _run(tasks: Sequence[Callable[[], Any]], n_threads: int, stop: threading.Event) -> list[Any]:
+    """Return what the tasks return; of several that fail the first one tells why."""
+    if min(n_threads, len(tasks)) == 1:
+        return [task() for task in tasks]
+    with ThreadPoolExecutor(n_threads, thread_name_prefix="disco-score") as pool:
+        futures = [pool.submit(task) for task in tasks]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:  # a bad file, or Ctrl-C: do not finish the rest first
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
 
 
 def collect(figures: Sequence[Figures]) -> SampleScores:

@@ -26,7 +26,9 @@ def observe_probabilities(
     rows: slice,
     sums: Floats,
     p: Floats,
+    *,
     guard: AbstractContextManager[Any] = UNSHARED,
+    work: Floats | None = None,
 ) -> NDArray[np.int64]:
     """Add a model's probabilities (n, C) for these rows; return its answers (n,), -1 if missing.
 
@@ -42,10 +44,12 @@ def observe_probabilities(
         Non-negative, all NaN where missing; not changed.
     guard : context manager
         Lock of these rows.
+    work : NDArray of at least (n, C), optional
+        Overwritten, so that a loop over blocks allocates less.
     """
-    own = entropy(p)
+    own = entropy(p, None if work is None or work.dtype != p.dtype else work[: len(p)])
     answers: NDArray[np.int64] = p.argmax(axis=1)
-    top = np.take_along_axis(p, answers[:, np.newaxis], axis=1)[:, 0]
+    top = p[np.arange(len(p)), answers]
     missing = np.isnan(own)
     if missing.any():
         p = np.where(missing[:, np.newaxis], p.dtype.type(0), p)

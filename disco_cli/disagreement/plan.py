@@ -17,6 +17,9 @@ BLOCK_ELEMENTS = 1 << 16
 
 MIB = 1 << 20
 
+_WORKING_BYTES = 40  # of each value of a block: as read, as float, its logarithm, …
+_ROW_BYTES = 100  # sums and figures of one sample
+
 
 @dataclass(frozen=True)
 class EngineOptions:
@@ -53,6 +56,35 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def panel_rows(
+    n_classes: int, item_bytes: int, options: EngineOptions, *, in_place: bool, scattered: bool
+) -> int:
+    """Return how many samples a panel may have so that its arrays stay within the memory.
+
+    Parameters
+    ----------
+    n_classes : int
+        C.
+    item_bytes : int
+        Bytes of a maximum or a group's sum, 4 or 8.
+    options : EngineOptions
+        Bounds on memory and threads.
+    in_place : bool
+        Rows can be fetched from anywhere in every file. A panel is then a single block, worked on
+        by one thread from the first model to the last, and its state never leaves the cache.
+    scattered : bool
+        Some file has to be read from its start and holds its rows in another order, so that its
+        values for the whole panel are held by each thread.
+    """
+    if in_place:
+        return max(2, options.block_elements // max(n_classes, 1))
+    per_thread = 3 * item_bytes if scattered else item_bytes
+    per_value = 8 + item_bytes + options.n_threads * per_thread
+    working = options.n_threads * options.block_elements * _WORKING_BYTES
+    left = max(options.memory_bytes - working, MIB)
+    return max(2, left // (per_value * n_classes + _ROW_BYTES))
 
 
 def cut(length: int, step: int) -> list[slice]:

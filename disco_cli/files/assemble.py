@@ -141,19 +141,23 @@ class _Kinds:
             return self._look(0, self.source.first_rows(len(rows)), rows)
         kind = self._look_at(0)
         for model in range(1, len(self.models)):
-            self._agree(kind, model)
+            self._agree(kind, model, self._look_at(model))
         return kind
 
     def read_checked(self, kind: Kind, model: int, rows: Rows) -> NDArray[Any]:
-        """Read rows of a model, and look at the model as a whole the first time."""
+        """Read rows of a model, and look at some of them the first time."""
         values = self.source.read(model, rows)
-        if model not in self.looked_at:
-            self._agree(kind, model)
+        if model not in self.looked_at and len(values):
+            some = _spread(len(values))
+            self._agree(kind, model, self._look(model, values[some], self._numbers(rows)[some]))
             self.looked_at.add(model)
         return values
 
-    def _agree(self, kind: Kind, model: int) -> None:
-        found = self._look_at(model)
+    def _numbers(self, rows: Rows) -> NDArray[np.int64]:
+        numbers: NDArray[np.int64] = np.arange(self.samples.n)[rows]
+        return numbers
+
+    def _agree(self, kind: Kind, model: int, found: Kind) -> None:
         if found is not kind:
             raise InputError(
                 f"{self.source.path}: model {self.models[model].name!r} holds {found.value}, but "
@@ -162,8 +166,7 @@ class _Kinds:
             )
 
     def _look_at(self, model: int) -> Kind:
-        n = self.samples.n
-        rows = np.unique(np.linspace(0, n - 1, min(n, ROWS_LOOKED_AT)).astype(np.int64))
+        rows = _spread(self.samples.n)
         return self._look(model, self.source.read(model, rows), rows)
 
     def _look(self, model: int, values: NDArray[Any], rows: NDArray[np.int64]) -> Kind:
@@ -176,6 +179,11 @@ class _Kinds:
             raise row_error(
                 self.source.path, row, error.found, ids=self.samples.ids, model=name
             ) from error
+
+
+def _spread(n: int) -> NDArray[np.int64]:
+    """Return up to ``ROWS_LOOKED_AT`` rows from all over n."""
+    return np.unique(np.linspace(0, n - 1, min(n, ROWS_LOOKED_AT)).astype(np.int64))
 
 
 def _classes_of_labels(source: Source, samples: Samples) -> int:

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.lib import format as npy
 
 from disco_cli.errors import InputError
-from disco_cli.files.arrays import UNNAMED, ModelReader, StoredArray, find_arrays
+from disco_cli.files.arrays import UNNAMED, StoredArray, find_arrays
 from disco_cli.files.assemble import Source, assemble
 from disco_cli.files.atomic import atomic_write
+from disco_cli.files.fetch import ModelReader, load_array
 from disco_cli.files.matrix import Kind, ModelInfo, PredictionFile, Samples
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def _kind_of_column(path: str, key: str, stored: StoredArray) -> Kind:
     """Return what one number per sample is when its name does not tell: labels or responses."""
     if stored.dtype.kind in "fb":
         return Kind.RESPONSES
-    if stored.dtype.kind in "iu" and stored.load().max(initial=-1) > 1:
+    if stored.dtype.kind in "iu" and load_array(stored).max(initial=-1) > 1:
         return Kind.LABELS
     raise InputError(
         f"{path}: {_spoken(key)} has one {stored.dtype} per sample, which may be predicted labels "
@@ -191,7 +192,7 @@ def _loaded(
                 raise InputError(
                     f"{path}: {stored.key} has shape {stored.shape}; it should be ({length},)"
                 )
-            loaded[key] = stored.load()
+            loaded[key] = load_array(stored)
     return loaded
 
 

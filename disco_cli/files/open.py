@@ -6,7 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from disco_cli.errors import InputError
-from disco_cli.files.arrays import EMPTY_ZIP_MAGIC, NUMPY_MAGIC, ZIP_MAGIC, opened
+from disco_cli.files.arrays import EMPTY_ZIP_MAGIC, NUMPY_MAGIC, ZIP_MAGIC
+from disco_cli.files.location import opened
 
 if TYPE_CHECKING:
     from disco_cli.files.matrix import Kind, PredictionFile

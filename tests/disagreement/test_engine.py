@@ -11,10 +11,12 @@ import pytest
 from disco_cli.disagreement.engine import EngineOptions, SampleScores, score_benchmark
 from disco_cli.disagreement.measures import confidence, jensen_shannon, predictive_diversity
 from disco_cli.errors import InputError, UsageError
+from disco_cli.files import fetch
 from disco_cli.files.align import align
-from disco_cli.files.matrix import Kind, Samples
+from disco_cli.files.matrix import Kind, ModelInfo, Samples
 from disco_cli.files.npz import write_npz
 from disco_cli.files.open import open_predictions
+from disco_cli.files.parquet import write_parquet
 
 NAN = float("nan")
 M, N, C = 37, 61, 5
@@ -170,6 +172,60 @@ def test_the_order_of_files_and_rows_changes_no_bit(tmp_path: Path) -> None:
     assert bits(score(shuffled)) == whole
     # Some files shuffled, some not.
     assert bits(score(paths[:5] + shuffled[5:])) == whole
+
+
+@pytest.mark.parametrize("how", ["npz", "compressed", "parquet", "mixed"])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_neither_memory_nor_threads_nor_format_change_a_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, shuffled: bool
+) -> None:
+    monkeypatch.setattr(fetch, "SMALL_BYTES", 0)  # inflate in blocks
+    P, ids = stack(13, 0.1).astype(np.float32), np.array([f"q{i}" for i in range(N)])
+    labels = np.random.default_rng(14).integers(0, C, N)
+    expected = bits(score(write(tmp_path / "plain", P, ids=ids, labels=labels)))
+    order = np.random.default_rng(15).permutation(N) if shuffled else np.arange(N)
+    samples = Samples(N, ids=ids[order], labels=labels[order])
+    paths = []
+    for m, rows in enumerate(P[:, order]):
+        form = ("npz", "compressed", "parquet")[m % 3] if how == "mixed" else how
+        paths.append(tmp_path / f"model-{m:03d}.{form}")
+        if form == "parquet":
+            model = (ModelInfo(f"model-{m:03d}"),)
+            write_parquet(paths[-1], rows[None], Kind.PROBABILITIES, samples, model)
+        else:
+            compressed = form == "compressed"
+            write_npz(paths[-1], rows, Kind.PROBABILITIES, samples, compressed=compressed)
+    benchmark = align([open_predictions(path) for path in paths])
+    for threads in (1, 2, 5):
+        for memory in (1, 2**20):  # of which 1 is raised to what two samples need
+            options = EngineOptions(threads=threads, block_elements=7 * C)
+            object.__setattr__(options, "memory_bytes", memory)
+            assert bits(score_benchmark(benchmark, options=options)) == expected
+
+
+def test_files_with_different_samples(tmp_path: Path) -> None:
+    P = stack(16)
+    ids = np.array([f"q{i}" for i in range(N)])
+    halves = [slice(0, 40), slice(20, N)]
+    paths = []
+    for m, rows in enumerate(P):
+        half = halves[m % 2]
+        paths.append(tmp_path / f"model-{m:03d}.npz")
+        samples = Samples(len(ids[half]), ids=ids[half])
+        write_npz(paths[-1], rows[half], Kind.PROBABILITIES, samples)
+        P[m][np.setdiff1d(np.arange(N), np.arange(N)[half])] = NAN
+    scores = score(paths, EngineOptions(block_elements=7 * C))
+    np.testing.assert_allclose(scores.jsd, jensen_shannon(P), atol=1e-11)
+    assert scores.n_models.tolist() == (~np.isnan(P[:, :, 0])).sum(axis=0).tolist()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_bad_row_is_named_whichever_thread_meets_it(tmp_path: Path, threads: int) -> None:
+    P = stack(17, N=400)
+    P[20, 33] = 0.7 / C
+    paths = write(tmp_path, P)
+    with pytest.raises(InputError, match=r"model-020\.npz: row 33: probabilities sum to 0\.7"):
+        score(paths, EngineOptions(threads=threads, block_elements=7 * C))
 
 
 def test_one_sample_and_one_model(tmp_path: Path) -> None:
