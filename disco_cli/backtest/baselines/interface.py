@@ -53,6 +53,20 @@ class Fitted:
     predict: Predict
 
 
+class Memo:
+    """Work that several methods or sizes K share on one set of references."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+
+    def once(self, key: str, compute: Callable[[], T]) -> T:
+        """Return the value of ``compute``, called at most once for each key."""
+        if key not in self._values:
+            self._values[key] = compute()
+        value: T = self._values[key]
+        return value
+
+
 @dataclass(frozen=True)
 class References:
     """Everything a method may know of the reference models.
@@ -73,8 +87,8 @@ class References:
         C, where probabilities are there.
     level : float
         Level that intervals should reach.
-    memo : dict
-        Work that several methods or sizes K share, see :meth:`once`.
+    memo : Memo
+        Shared work, see :meth:`once`.
     """
 
     responses: NDArray[np.float64]
@@ -84,7 +98,7 @@ class References:
     probabilities: ProbabilityReader | None = None
     n_classes: int | None = None
     level: float = 0.9
-    memo: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    memo: Memo = field(default_factory=Memo, compare=False, repr=False)
 
     @property
     def n_models(self) -> int:
@@ -102,10 +116,7 @@ class References:
         Only for work that uses the references alone and no random generator of a cell, so that a
         result never depends on which cells ran before it.
         """
-        if key not in self.memo:
-            self.memo[key] = compute()
-        value: T = self.memo[key]
-        return value
+        return self.memo.once(key, compute)
 
     def filled(self) -> NDArray[np.float64]:
         """Return the responses (M, N) with missing ones replaced by the sample's mean."""
