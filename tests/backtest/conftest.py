@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_thread():
-    import scipy.optimize
+    import scipy.optimize  # noqa: F401
     import sklearn.cluster
     import sklearn.ensemble  # noqa: F401
     from threadpoolctl import threadpool_limits
