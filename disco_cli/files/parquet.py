@@ -291,7 +291,9 @@ def write_parquet(
     first = rows(0)
     with (
         atomic_write(path) as file,
-        pq.ParquetWriter(file, first.schema, compression="zstd") as writer,
+        pq.ParquetWriter(
+            file, first.schema, compression="zstd", write_page_checksum=True
+        ) as writer,
     ):
         for m in range(len(values) if stacked else 1):
             writer.write_table(first if m == 0 else rows(m), row_group_size=_ROWS_PER_GROUP)

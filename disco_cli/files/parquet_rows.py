@@ -221,9 +221,16 @@ class ParquetTable:
         """Read some row groups, one at a time."""
         import pyarrow.parquet as pq
 
-        with _readable(self.path), pq.ParquetFile(self.path) as file:
+        with (
+            _readable(self.path),
+            pq.ParquetFile(self.path, page_checksum_verification=True) as file,
+        ):
             for number in numbers:
-                yield file.read_row_group(number, columns=list(columns), use_threads=False)
+                group = file.read_row_group(number, columns=list(columns), use_threads=False)
+                rows = self.group_starts[number + 1] - self.group_starts[number]
+                if len(group) != rows:
+                    raise ValueError(f"row group {number} has {len(group)} rows of {rows}")
+                yield group
 
     def _codes(self, column: str) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Return a column as numbers of its distinct values, and these in order of appearance."""
@@ -267,8 +274,14 @@ class ParquetTable:
     def _read(self, column: str) -> Any:
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(self.path, read_dictionary=[column]) as file:
-            return file.read(columns=[column], use_threads=False)[column]
+        with pq.ParquetFile(
+            self.path, read_dictionary=[column], page_checksum_verification=True
+        ) as file:
+            values = file.read(columns=[column], use_threads=False)[column]
+        values.validate(full=True)  # a damaged dictionary may point anywhere
+        if len(values) != self.group_starts[-1]:
+            raise ValueError(f"{column} has {len(values)} rows of {self.group_starts[-1]}")
+        return values
 
 
 class RowReader:
