@@ -305,13 +305,19 @@ def _place(
     return placed, [rows[id(file.samples.ids)] for file in files], index.ids
 
 
-def _notes(placed: Sequence[Placed], n: int) -> tuple[str, ...]:
-    """Return the notes of all files, each once, and whether files have no sample in common."""
-    counts = Counter(note for file, _ in placed for note in file.notes)
+def gather_notes(files: Sequence[PredictionFile]) -> tuple[str, ...]:
+    """Return the notes of files, each once, with the first file that it is about."""
+    counts = Counter(note for file in files for note in file.notes)
     notes = []
     for note, count in counts.items():
-        path = next(file.path for file, _ in placed if note in file.notes)
+        path = next(file.path for file in files if note in file.notes)
         notes.append(f"{path}{f' and {count - 1} more' if count > 1 else ''}: {note}")
+    return tuple(notes)
+
+
+def _notes(placed: Sequence[Placed], n: int) -> tuple[str, ...]:
+    """Return the notes of all files, each once, and whether files have no sample in common."""
+    notes = list(gather_notes([file for file, _ in placed]))
     files_with = np.zeros(n, np.int64)
     for _, positions in placed:
         files_with[slice(None) if positions is None else positions] += 1

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+ARTIFACT = "disco selection"
 FORMAT = 1
 """Format number of ``selection.json``; a change that an older reader would misread raises it.
 
@@ -70,6 +71,7 @@ class Selection:
         """Return the artifact's text: deterministic, one list entry per line."""
         draw = self.draw
         head = {
+            "artifact": ARTIFACT,
             "format": FORMAT,
             "method": self.method,
             "seed": self.seed,
@@ -136,7 +138,7 @@ def parse_selection(text: str) -> Selection:
     """
     try:
         data = json.loads(text)
-        if data["format"] != FORMAT:
+        if data["artifact"] != ARTIFACT or data["format"] != FORMAT:
             message = f"selection format {data['format']!r}, this disco reads {FORMAT}"
             raise ArtifactError(message)
         selection = _from_dict(data)

@@ -1,0 +1,279 @@
+"""The database: what was learnt from the reference models, saved so that nothing in it runs code.
+
+``db/`` holds ``manifest.json`` (format, versions, parameters, the sha256 of every other part),
+``selection.json``, ``references.npz`` (what the reference models said on the K samples and their
+full scores), ``pca.npz`` and ``rf.pkl``. The forest is an ordinary scikit-learn pickle for users;
+disco reads it through an allow-list only (:mod:`disco_cli.estimation.forest`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disco_cli.errors import ArtifactError, InputError, OutputError
+from disco_cli.selection.subset import Selection, parse_selection
+
+FORMAT = 1
+"""Format number of a database; a change that an older reader would misread raises it.
+
+1: first format.
+"""
+ARTIFACT = "disco database"
+MANIFEST = "manifest.json"
+MAX_PART_BYTES = 1 << 32
+"""No part of a database is larger than this; a larger one is damaged or made to be."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a database is about; the head of ``manifest.json``.
+
+    Attributes
+    ----------
+    benchmark : str
+        Fingerprint of the N samples.
+    n_samples, n_classes, n_models : int
+        N, C (``None`` for responses) and M.
+    values : str
+        What targets must bring: ``probabilities``, ``labels`` or ``responses``.
+    metric : str
+        What the estimates are in, for example ``accuracy`` or ``score of truth.csv``.
+    average : str
+        ``micro`` or ``macro``.
+    comparable : bool
+        Whether the mean of responses is in the metric's own units.
+    parameters : dict
+        Seed and sizes the estimators were built with.
+    errors : tuple of dict
+        Cross-validated error of every predictor and baseline.
+    versions : dict
+        Of disco, numpy and scikit-learn.
+    """
+
+    benchmark: str
+    n_samples: int
+    n_classes: int | None
+    n_models: int
+    values: str
+    metric: str
+    average: str
+    comparable: bool
+    parameters: dict[str, Any]
+    errors: tuple[dict[str, Any], ...]
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Database:
+    """An opened database: its manifest, its selection, and its parts as bytes until they are used.
+
+    Attributes
+    ----------
+    manifest : Manifest
+        What it is about.
+    selection : Selection
+        The K samples.
+    parts : mapping of str to bytes
+        ``references.npz``, ``pca.npz``, ``rf.pkl`` …, verified against the manifest's hashes.
+    """
+
+    manifest: Manifest
+    selection: Selection
+    parts: Mapping[str, bytes]
+
+    @cached_property
+    def references(self) -> Mapping[str, NDArray[Any]]:
+        """The arrays of ``references.npz``."""
+        return read_arrays(self.parts["references.npz"], "references.npz")
+
+    def save(self, folder: Path, *, force: bool = False) -> None:
+        """Write the database as a whole: the old one stays readable until the new one is complete.
+
+        Parameters
+        ----------
+        folder : Path
+            Where to; an older database there is replaced.
+        force : bool
+            Replace a folder that is not a database, too.
+
+        Raises
+        ------
+        OutputError
+            The folder cannot be written, or it is not ours and ``force`` is not given.
+        """
+        if folder.exists() and not force and not is_database(folder):
+            message = f"{folder}: exists and is not a database of disco; --force replaces it"
+            raise OutputError(message)
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        except OSError as error:
+            raise OutputError(f"{folder}: cannot be written: {error.strerror}") from error
+        try:
+            for name, content in self._files().items():
+                with (staging / name).open("wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+            staging.chmod(0o777 & ~_umask())
+            _swap(staging, folder)
+        except OSError as error:
+            raise OutputError(f"{folder}: cannot be written: {error.strerror}") from error
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+
+    def _files(self) -> dict[str, bytes]:
+        files = {"selection.json": self.selection.to_json().encode(), **self.parts}
+        manifest = {
+            "artifact": ARTIFACT,
+            "format": FORMAT,
+            **{name: getattr(self.manifest, name) for name in Manifest.__dataclass_fields__},
+            "selection": self.selection.sha256,
+            "parts": {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)},
+        }
+        text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return {**files, MANIFEST: text.encode()}
+
+
+def is_database(folder: Path) -> bool:
+    """Whether a folder holds a database of disco, of whatever format."""
+    try:
+        data = json.loads((folder / MANIFEST).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and data.get("artifact") == ARTIFACT
+
+
+def load_database(folder: Path) -> Database:
+    """Read a database and verify every part against the manifest's hash.
+
+    Raises
+    ------
+    InputError
+        There is no database.
+    ArtifactError
+        It is damaged, of another format, or its parts do not belong together.
+    """
+    if not (folder / MANIFEST).exists() and (_backup(folder) / MANIFEST).exists():
+        folder = _backup(folder)  # a build was killed between its two renames
+    try:
+        data = json.loads((folder / MANIFEST).read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        message = f"{folder}: no database there; run `disco build-db PREDS…` first"
+        raise InputError(message) from None
+    except (OSError, ValueError, RecursionError) as error:
+        message = f"{folder / MANIFEST}: cannot be read ({error}); run `disco build-db` again"
+        raise ArtifactError(message) from error
+    try:
+        return _parse(folder, data)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        message = f"{folder / MANIFEST}: not a database's manifest ({error!r}); build it again"
+        raise ArtifactError(message) from error
+
+
+def _parse(folder: Path, data: dict[str, Any]) -> Database:
+    if data["artifact"] != ARTIFACT or data["format"] != FORMAT:
+        message = (
+            f"{folder / MANIFEST}: format {data['format']!r} of {data['artifact']!r}, this disco "
+            f"reads {FORMAT} of {ARTIFACT!r}; build the database again"
+        )
+        raise ArtifactError(message)
+    parts = {}
+    for name, expected in data["parts"].items():
+        if Path(name).name != name:
+            raise ArtifactError(f"{folder / MANIFEST}: part {name!r} lies outside the database")
+        parts[name] = _read_part(folder / name, expected)
+    fields = {name: data[name] for name in Manifest.__dataclass_fields__}
+    fields["errors"] = tuple(fields["errors"])
+    try:
+        selection = parse_selection(parts.pop("selection.json").decode())
+    except (ArtifactError, UnicodeDecodeError) as error:
+        raise ArtifactError(f"{folder / 'selection.json'}: {error}; build it again") from error
+    return Database(Manifest(**fields), selection, parts)
+
+
+def _read_part(path: Path, expected: str) -> bytes:
+    try:
+        if path.stat().st_size > MAX_PART_BYTES:
+            raise ArtifactError(f"{path}: larger than a part of a database can be; build it again")
+        content = path.read_bytes()
+    except OSError as error:
+        message = f"{path}: part of the database cannot be read ({error.strerror}); build it again"
+        raise ArtifactError(message) from error
+    found = hashlib.sha256(content).hexdigest()
+    if found != expected:
+        message = (
+            f"{path}: its sha256 starts {found[:12]}, the manifest says {str(expected)[:12]}: the "
+            "file was changed or damaged; run `disco build-db` again"
+        )
+        raise ArtifactError(message)
+    return content
+
+
+def write_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Return the bytes of an uncompressed NPZ; equal arrays give equal bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name in sorted(arrays):
+            member = io.BytesIO()
+            np.lib.format.write_array(
+                member, np.asarray(arrays[name], order="C"), allow_pickle=False
+            )
+            # A fixed date: numpy.savez would store the time of writing.
+            info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+            archive.writestr(info, member.getvalue())
+    return buffer.getvalue()
+
+
+def read_arrays(content: bytes, name: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an NPZ that ``write_arrays`` made; objects are never unpickled.
+
+    Raises
+    ------
+    ArtifactError
+        The bytes are not such an NPZ.
+    """
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        message = f"{name}: part of the database cannot be read ({error}); build it again"
+        raise ArtifactError(message) from error
+
+
+def _swap(staging: Path, folder: Path) -> None:
+    """Put the new folder in place of the old; a kill in between leaves the old one as backup."""
+    backup = _backup(folder)
+    if folder.exists() or folder.is_symlink():
+        if backup.exists():
+            shutil.rmtree(backup)
+        folder.rename(backup)
+    staging.rename(folder)
+    if backup.is_dir():
+        shutil.rmtree(backup, ignore_errors=True)
+    elif backup.exists():
+        backup.unlink()
+
+
+def _backup(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.old")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,44 @@
+"""Half-widths of intervals from residuals of reference models that were left out."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def half_width(residuals: NDArray[np.float64], level: float) -> float | None:
+    """Return the half-width that covers a new, exchangeable residual with chance ≥ ``level``.
+
+    The ⌈(n + 1)·level⌉-th smallest absolute residual (split conformal prediction: Lei et al.,
+    "Distribution-free predictive inference for regression", JASA 2018, section 2.2).
+
+    Parameters
+    ----------
+    residuals : NDArray of float64 of shape (n,)
+        Truth minus estimate of models that were left out; NaN entries are not counted.
+    level : float
+        Wanted coverage, 0 … 1.
+
+    Returns
+    -------
+    float or None
+        In the units of the residuals; ``None`` when n is too small for the level.
+    """
+    sizes = np.sort(np.abs(residuals[~np.isnan(residuals)]))
+    # The small subtraction keeps (n + 1)·level = 9.000000000000002 from becoming 10.
+    rank = math.ceil((len(sizes) + 1) * level - 1e-9)
+    if rank > len(sizes):
+        return None
+    return float(sizes[max(rank, 1) - 1])
+
+
+def models_needed(level: float) -> int:
+    """Return the smallest number of left-out models that supports this level."""
+    n = 1
+    while half_width(np.zeros(n), level) is None:
+        n += 1
+        if n > 10_000:
+            break
+    return n

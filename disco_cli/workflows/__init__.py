@@ -1,0 +1,1 @@
+"""One function per command, each returning one frozen result: the Python API."""

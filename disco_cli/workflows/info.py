@@ -1,0 +1,179 @@
+"""``disco info``: what a prediction file, scores, a selection or a database holds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from disco_cli.database import Database, load_database
+from disco_cli.disagreement.scores_file import read_scores
+from disco_cli.errors import ArtifactError, InputError
+from disco_cli.files.matrix import PredictionFile
+from disco_cli.selection.subset import Selection, parse_selection
+from disco_cli.workflows.inputs import ReadOptions, open_files
+
+
+@dataclass(frozen=True)
+class InfoResult:
+    """Facts about one path, in the order in which they are shown.
+
+    Attributes
+    ----------
+    path : str
+        The path.
+    what : str
+        ``prediction file``, ``scores``, ``selection`` or ``database``.
+    facts : dict
+        Names and values.
+    notes : tuple of str
+        What was taken for what.
+    """
+
+    path: str
+    what: str
+    facts: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what ``--json`` prints."""
+        return {"path": self.path, "what": self.what, **self.facts, "notes": list(self.notes)}
+
+
+def info(path: Path, *, read: ReadOptions | None = None) -> InfoResult:
+    """Say what lies at a path.
+
+    Raises
+    ------
+    DiscoError
+        Nothing lies there, or nothing that disco knows.
+    """
+    if path.is_dir():
+        if (path / "db").is_dir() and not (path / "manifest.json").exists():
+            path = path / "db"
+        return InfoResult(str(path), "database", _database_facts(load_database(path)))
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    if start.lstrip()[:1] == b"{":
+        return _json_info(path)
+    if start == b"PAR1" and _is_scores(path):
+        return InfoResult(str(path), "scores", _scores_facts(path))
+    opened = open_files([path], read or ReadOptions())[0]
+    return InfoResult(str(path), "prediction file", _file_facts(opened), opened.notes)
+
+
+def _json_info(path: Path) -> InfoResult:
+    try:
+        text = path.read_text(encoding="utf-8")
+        artifact = json.loads(text).get("artifact")
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON that disco wrote: {error}") from error
+    if artifact == "disco database":
+        return InfoResult(str(path.parent), "database", _database_facts(load_database(path.parent)))
+    try:
+        return InfoResult(str(path), "selection", _selection_facts(parse_selection(text)))
+    except ArtifactError as error:
+        raise ArtifactError(f"{path}: {error}") from error
+
+
+def _is_scores(path: Path) -> bool:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return b"disco.format" in (pq.read_schema(path).metadata or {})
+    except (OSError, pa.ArrowException):
+        return False  # the reader of prediction files will say what is wrong
+
+
+def _file_facts(file: PredictionFile) -> dict[str, Any]:
+    samples = file.samples
+    dates = [model.date for model in file.models if model.date is not None]
+    beside = {
+        "ids": samples.ids,
+        "hashes": samples.hashes,
+        "labels": samples.labels,
+        "groups": samples.groups,
+        "weights": samples.weights,
+        "n_options": samples.n_options,
+        "class names": samples.class_names,
+        "responses": file.read_responses,
+        "dates": dates or None,
+        "scores": None if file.models[0].score is None else True,
+    }
+    facts: dict[str, Any] = {
+        "kind": file.kind.value,
+        "models": len(file.models),
+        "samples": samples.n,
+        "classes": file.n_classes,
+        "dtype": str(file.dtype),
+        "beside the values": ", ".join(k for k, v in beside.items() if v is not None) or "nothing",
+        "model names": _some([model.name for model in file.models]),
+    }
+    if samples.ids is not None:
+        facts["sample ids"] = _some(samples.ids.tolist())
+    if samples.groups is not None:
+        facts["groups"] = _some(np.unique(samples.groups).tolist())
+    return facts
+
+
+def _selection_facts(selection: Selection) -> dict[str, Any]:
+    draw = selection.draw
+    ids = selection.sample_ids
+    names = draw.positions.tolist() if ids is None else ids.tolist()
+    return {
+        "method": selection.method,
+        "k": selection.k,
+        "samples": selection.n_samples,
+        "seed": selection.seed,
+        "roles": ", ".join(f"{draw.roles.count(role)} {role}" for role in sorted(set(draw.roles))),
+        "known by": "position" if ids is None else "id",
+        "benchmark": selection.benchmark[:16],
+        "sample ids": _some([str(name) for name in names]),
+    }
+
+
+def _scores_facts(path: Path) -> dict[str, Any]:
+    content = read_scores(path)
+    pds = content.scores.pds
+    return {
+        "samples": content.samples.n,
+        "models": int(content.scores.n_models.max(initial=0)),
+        "largest PDS": None if np.isnan(pds).all() else float(np.nanmax(pds)),
+        "error rates": content.scores.error_rate is not None,
+        "groups": content.samples.groups is not None,
+    }
+
+
+def _database_facts(database: Database) -> dict[str, Any]:
+    manifest = database.manifest
+    truth = database.references["truth"]
+    facts: dict[str, Any] = {
+        "models": manifest.n_models,
+        "samples": manifest.n_samples,
+        "k": database.selection.k,
+        "selection": database.selection.method,
+        "values": manifest.values,
+        "classes": manifest.n_classes,
+        "metric": manifest.metric,
+        "average": manifest.average,
+        "lowest score": float(truth.min()),
+        "highest score": float(truth.max()),
+    }
+    for error in manifest.errors:
+        facts[f"error of {error['title'].removeprefix('baseline: ')}"] = error["mae"]
+    facts["made with"] = ", ".join(f"{name} {v}" for name, v in manifest.versions.items())
+    return facts
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(names[:3])
+    return shown if len(names) <= 3 else f"{shown}, … ({len(names)})"

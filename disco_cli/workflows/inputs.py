@@ -1,0 +1,93 @@
+"""What every workflow does first: open and align prediction files, guard the outputs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from disco_cli.errors import InputError, OutputError
+from disco_cli.files.align import align
+from disco_cli.files.matrix import Benchmark, Kind, PredictionFile
+from disco_cli.files.open import open_predictions
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How prediction files are understood.
+
+    Attributes
+    ----------
+    kind : Kind or None
+        What the values are; ``None`` decides per file and says so.
+    counts_no_answer : bool
+        Whether a predicted label of -1 means "gave no answer", which is wrong, and not missing.
+    """
+
+    kind: Kind | None = None
+    counts_no_answer: bool = False
+
+
+def open_files(paths: Sequence[str | Path], options: ReadOptions) -> list[PredictionFile]:
+    """Open prediction files.
+
+    Raises
+    ------
+    InputError
+        No path is given, or a file is bad.
+    """
+    if not paths:
+        raise InputError("no prediction files given: the pattern matched nothing?")
+    return [open_predictions(path, options.kind) for path in paths]
+
+
+def open_benchmark(paths: Sequence[str | Path], options: ReadOptions) -> Benchmark:
+    """Open prediction files and align them on one benchmark.
+
+    Raises
+    ------
+    InputError
+        No path is given, a file is bad, or the files do not fit together.
+    """
+    return align(open_files(paths, options), counts_no_answer=options.counts_no_answer)
+
+
+def values_name(kinds: set[Kind]) -> str:
+    """Return what a database built from these kinds asks of a target's values."""
+    if kinds == {Kind.RESPONSES}:
+        return "responses"
+    if kinds == {Kind.LABELS}:
+        return "labels"
+    return "probabilities"
+
+
+def check_foreign(path: Path, *, force: bool) -> None:
+    """Refuse to replace a file that disco did not write, before any work is done.
+
+    Raises
+    ------
+    OutputError
+        Something else lies at ``path`` and ``force`` is not given.
+    """
+    if force or not path.exists():
+        return
+    if path.is_dir():
+        raise OutputError(f"{path}: is a folder; give a file name with -o")
+    if not _is_ours(path):
+        raise OutputError(f"{path}: exists and was not written by disco; --force replaces it")
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether an existing file is an artifact of disco, of whatever format."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+        if start == b"PAR1":
+            import pyarrow.parquet as pq
+
+            return b"disco.format" in (pq.read_schema(path).metadata or {})
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and str(data.get("artifact", "")).startswith("disco ")

@@ -1,0 +1,124 @@
+"""``disco score``: how much the models disagree on each sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from disco_cli.disagreement.engine import score_benchmark
+from disco_cli.disagreement.plan import EngineOptions
+from disco_cli.disagreement.scores_file import ScoresFile, write_scores
+from disco_cli.files.atomic import atomic_write
+from disco_cli.files.matrix import Benchmark
+from disco_cli.progress import SILENT, Progress
+from disco_cli.workflows.inputs import ReadOptions, check_foreign, open_benchmark
+
+
+@dataclass(frozen=True)
+class ScoreResult:
+    """Disagreement of every sample.
+
+    Attributes
+    ----------
+    content : ScoresFile
+        Samples and their scores.
+    n_models : int
+        M.
+    path : str or None
+        Where the artifact was written.
+    notes : tuple of str
+        What the person should know about the input.
+    """
+
+    content: ScoresFile
+    n_models: int
+    path: str | None
+    notes: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what ``--json`` prints."""
+        scores = self.content.scores
+        return {
+            "path": self.path,
+            "n_models": self.n_models,
+            "n_samples": self.content.samples.n,
+            "mean_pds": mean_or_none(scores.pds),
+            "max_pds": _largest(scores.pds),
+            "mean_jsd": mean_or_none(scores.jsd),
+            "mean_confidence": mean_or_none(scores.confidence),
+            "mean_error_rate": (
+                None if scores.error_rate is None else mean_or_none(scores.error_rate)
+            ),
+            "n_unanimous": int(np.count_nonzero(scores.jsd == 0)),
+            "n_unanswered": int(np.count_nonzero(scores.n_models == 0)),
+            "notes": list(self.notes),
+        }
+
+
+def mean_or_none(values: Any) -> float | None:
+    """Return the mean of what is not NaN, ``None`` if nothing is."""
+    present = values[~np.isnan(values)]
+    return float(present.mean()) if present.size else None
+
+
+def _largest(values: Any) -> float | None:
+    present = values[~np.isnan(values)]
+    return float(present.max()) if present.size else None
+
+
+def score(
+    paths: Sequence[str | Path],
+    *,
+    read: ReadOptions | None = None,
+    engine: EngineOptions | None = None,
+    output: Path | None = None,
+    force: bool = False,
+    progress: Progress = SILENT,
+) -> ScoreResult:
+    """Score every sample of the benchmark by how much the models disagree on it.
+
+    Parameters
+    ----------
+    paths : sequence of paths
+        Prediction files.
+    read : ReadOptions, optional
+        How to understand the files.
+    engine : EngineOptions, optional
+        Memory and threads.
+    output : Path, optional
+        Where to write ``scores.parquet``; nothing is written without it.
+    force : bool
+        Replace a file at ``output`` that disco did not write.
+    progress : Progress
+        Told of every model that is done.
+
+    Raises
+    ------
+    DiscoError
+        A file is bad, files do not fit together, or the artifact cannot be written.
+    """
+    if output is not None:
+        check_foreign(output, force=force)
+    benchmark = open_benchmark(paths, read or ReadOptions())
+    content = score_aligned(benchmark, engine, progress)
+    if output is not None:
+        with atomic_write(output) as file:
+            write_scores(file, content)
+    return ScoreResult(
+        content=content,
+        n_models=len(benchmark.models),
+        path=None if output is None else str(output),
+        notes=benchmark.notes,
+    )
+
+
+def score_aligned(
+    benchmark: Benchmark, engine: EngineOptions | None, progress: Progress
+) -> ScoresFile:
+    """Return the scores of an aligned benchmark."""
+    scores = score_benchmark(benchmark, options=engine or EngineOptions(), progress=progress)
+    return ScoresFile(benchmark.samples, scores, {})
