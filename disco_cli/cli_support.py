@@ -1,0 +1,114 @@
+"""What all commands share: the group that maps errors to exit codes, options, and output."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from typer.core import TyperGroup
+
+from disco_cli.errors import EXIT_INTERRUPTED, EXIT_OK, DiscoError, UsageError
+from disco_cli.report.console import say
+
+if TYPE_CHECKING:
+    from disco_cli.progress import Progress
+    from disco_cli.workflows.inputs import ReadOptions
+
+
+class DiscoGroup(TyperGroup):
+    """The command group; prints a :class:`DiscoError` as one line and exits with its code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command and turn the errors that a user can mend into exit codes."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except DiscoError as error:
+            say(f"error: {' '.join(str(error).split())}")
+            raise typer.Exit(error.exit_code) from None
+        except BrokenPipeError:
+            # The reader (head, less) has seen enough. Nothing more can be written, and the
+            # interpreter must not complain when it flushes stdout at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(EXIT_OK) from None
+        except KeyboardInterrupt:
+            say("interrupted")
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+        return result
+
+
+Predictions = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="PREDS…", help="Prediction files (.npz, .parquet).", show_default=False),
+]
+Folder = Annotated[
+    Path,
+    typer.Option("--dir", "-d", envvar="DISCO_DIR", help="Folder of the artifacts."),
+]
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output", "-o", metavar="PATH", help="Write here instead; - is standard output."
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that disco did not write.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything that is left to chance.")]
+KindName = Annotated[
+    Literal["auto", "probabilities", "logits", "log-probabilities", "labels", "responses"],
+    typer.Option("--kind", help="What the values are; auto decides per file and says so."),
+]
+NoAnswer = Annotated[
+    Literal["missing", "wrong"],
+    typer.Option(help="What a predicted label of -1 means; wrong: the model gave no answer."),
+]
+DEFAULT_FOLDER = Path("disco-run")
+
+
+def read_options(kind: str, no_answer: str = "missing") -> ReadOptions:
+    """Return how prediction files are to be understood."""
+    from disco_cli.files.matrix import Kind
+    from disco_cli.workflows.inputs import ReadOptions
+
+    return ReadOptions(
+        kind=None if kind == "auto" else Kind(kind), counts_no_answer=no_answer == "wrong"
+    )
+
+
+def target_path(
+    output: str | None, default: Path | None, *, allow_dash: bool = True
+) -> Path | None:
+    """Return where the artifact goes; ``None`` for ``-o -``, standard output.
+
+    Raises
+    ------
+    UsageError
+        ``-o -`` for an artifact that is a folder.
+    """
+    if output is None:
+        return default
+    if output != "-":
+        return Path(output)
+    if not allow_dash:
+        raise UsageError("-o -: a database is a folder and cannot be written to standard output")
+    return None
+
+
+def is_terminal(stream: Any) -> bool:
+    """Whether somebody watches this stream."""
+    return bool(stream.isatty())
+
+
+def watch(*, quiet: bool) -> Progress:
+    """Return a progress bar on stderr when somebody can see it, and nothing otherwise."""
+    if quiet or not is_terminal(sys.stderr):
+        from disco_cli.progress import SILENT
+
+        return SILENT
+    from disco_cli.report.bar import Bar
+
+    return Bar()

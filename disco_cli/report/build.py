@@ -1,0 +1,32 @@
+"""Rendering of ``disco build-db``."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from disco_cli.report.console import print_json, say, say_all
+from disco_cli.report.tables import print_rows
+from disco_cli.workflows.build import BuildResult
+
+
+def show(result: BuildResult, *, as_json: bool, quiet: bool) -> None:
+    """Print the database's path; the cross-validated errors beside the baselines on stderr."""
+    manifest = result.database.manifest
+    say_all(result.notes, quiet=quiet)
+    if not quiet:
+        say(
+            f"{manifest.n_models} reference models, {result.database.selection.k} of "
+            f"{manifest.n_samples} samples; estimates are {manifest.metric} ({manifest.average})"
+        )
+        rows = [
+            (error.title, error.mae if error.mae is not None else error.note)
+            for error in result.errors
+        ]
+        print_rows(("left-out reference models", "mean absolute error"), rows, stream=sys.stderr)
+        say("the samples were not selected anew without the left-out models: slightly optimistic")
+    if as_json:
+        print_json(result.as_dict())
+    elif result.path is not None:
+        typer.echo(result.path)

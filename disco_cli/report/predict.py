@@ -1,0 +1,59 @@
+"""Rendering of ``disco predict``: a table on a terminal, tab-separated in a pipe, JSON lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import typer
+
+from disco_cli.report.console import say_all
+from disco_cli.report.tables import print_rows, tab_separated
+from disco_cli.workflows.predict import Prediction, PredictResult
+
+COLUMNS = (
+    "model",
+    "estimate",
+    "low",
+    "high",
+    "status",
+    "n_used",
+    "n_missing",
+    "subset_mean",
+    "nearest",
+    "distance",
+)
+
+
+def show(
+    result: PredictResult, *, as_json: bool, quiet: bool, output: Path | None, force: bool
+) -> None:
+    """Print the estimates, or write them to a file and print its path; warnings on stderr."""
+    say_all(result.notes, quiet=quiet)
+    say_all(
+        (f"{p.model}: {warning}" for p in result.predictions for warning in p.warnings),
+        quiet=quiet,
+    )
+    lines = [json.dumps(entry, ensure_ascii=False, allow_nan=False) for entry in result.as_dicts()]
+    rows = [_row(prediction) for prediction in result.predictions]
+    if output is not None:
+        _write(output, lines if as_json else tab_separated(COLUMNS, rows), force=force)
+    elif as_json:
+        typer.echo("\n".join(lines))
+    else:
+        print_rows(COLUMNS, rows)
+
+
+def _row(prediction: Prediction) -> tuple[object, ...]:
+    return tuple(getattr(prediction, name) for name in COLUMNS)
+
+
+def _write(path: Path, lines: list[str], *, force: bool) -> None:
+    from disco_cli.errors import OutputError
+    from disco_cli.files.atomic import atomic_write
+
+    if path.exists() and not force:
+        raise OutputError(f"{path}: exists; --force replaces it")
+    with atomic_write(path) as file:
+        file.write(("\n".join(lines) + "\n").encode())
+    typer.echo(str(path))

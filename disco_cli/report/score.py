@@ -1,0 +1,41 @@
+"""Rendering of ``disco score``."""
+
+from __future__ import annotations
+
+import typer
+
+from disco_cli.disagreement.scores_file import scores_table
+from disco_cli.report.console import print_json, say_all
+from disco_cli.report.tables import print_rows
+from disco_cli.workflows.score import ScoreResult
+
+
+def show(result: ScoreResult, *, as_json: bool, quiet: bool) -> None:
+    """Print the artifact's path, or its content when it was not written; a summary on stderr."""
+    say_all([*result.notes, *_summary(result)], quiet=quiet)
+    if as_json:
+        print_json(result.as_dict())
+    elif result.path is not None:
+        typer.echo(result.path)
+    else:
+        table = scores_table(result.content)
+        columns = [table.column(name).to_pylist() for name in table.column_names]
+        print_rows(table.column_names, list(zip(*columns, strict=True)))
+
+
+def _summary(result: ScoreResult) -> list[str]:
+    facts = result.as_dict()
+    lines = [f"{facts['n_models']} models, {facts['n_samples']} samples"]
+    if facts["mean_pds"] is not None:
+        lines.append(
+            f"PDS mean {facts['mean_pds']:.3f}, largest {facts['max_pds']:.3f}; "
+            f"JSD mean {facts['mean_jsd']:.4f} nats; "
+            f"all models agree on {facts['n_unanimous']} samples"
+        )
+    if facts["mean_error_rate"] is not None:
+        lines.append(f"mean error rate {facts['mean_error_rate']:.4f}")
+    if facts["n_unanswered"]:
+        lines.append(f"{facts['n_unanswered']} samples were answered by no model")
+    if result.path is not None:
+        lines.append(f"next: disco select --scores {result.path} --k 100")
+    return lines
