@@ -1,0 +1,48 @@
+# Every target sets up what it needs; CI runs `make check`, the same as here.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# One thread per process: the tests run in parallel and must not fight over the cores.
+TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-long lint format types check bench clean
+
+help:  ## List the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+install: $(READY)  ## Create .venv with disco and all that the other targets need
+
+demo: $(READY)  ## Predict held-out classifiers from 100 samples each, beside the truth
+	@$(BIN)/python sample_data/demo.py
+
+test: $(READY)  ## Run the tests
+	$(TEST_ENV) $(BIN)/python -m pytest --quiet --numprocesses auto -m 'not slow'
+
+test-long: $(READY)  ## Run the long statistical and fuzzing suites too
+	$(TEST_ENV) $(BIN)/python -m pytest --quiet --numprocesses auto
+
+lint: $(READY)  ## Check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(READY)  ## Format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(READY)  ## Check the types
+	$(BIN)/mypy
+
+check: lint types test  ## All three: what CI runs
+
+bench: $(READY)  ## Measure start-up and prediction against baselines in the same run
+	$(BIN)/python benchmarks/startup.py
+
+clean:  ## Remove .venv and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
