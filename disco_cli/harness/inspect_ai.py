@@ -16,6 +16,7 @@ from disco_cli.harness.imported import (
     ImportOptions,
     check_hashes_agree,
     check_unique_names,
+    choose_one,
 )
 from disco_cli.harness.inspect_log import (
     MISSING,
@@ -172,17 +173,9 @@ def _short(task: str) -> str:
 
 def _choose_scorer(log: InspectLog, wanted: tuple[str, ...]) -> str:
     available = list(dict.fromkeys(name for s in log.samples for name in s.values))
-    for name in wanted:
-        if name in available:
-            return name
     if not available:
         raise InputError(f"{log.path}: no sample of {log.task} has a score")
-    if len(available) == 1 and not wanted:
-        return available[0]
-    problem = f"has no scorer {' or '.join(wanted)}" if wanted else "has several scorers"
-    raise UsageError(
-        f"{log.path}: {log.task} {problem}: choose with --metric from {', '.join(available)}"
-    )
+    return choose_one(available, wanted, "metric", f"{log.path}: {log.task}")
 
 
 def _by_id(log: InspectLog) -> dict[str, list[InspectSample]]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from disco_cli.errors import InputError, UsageError
+from disco_cli.errors import InputError
+from disco_cli.harness.imported import choose_one
 from disco_cli.harness.lm_eval_checks import check_mean, check_numbers, check_options, right_options
 from disco_cli.harness.lm_eval_files import covers_benchmark
 from disco_cli.harness.lm_eval_rows import UNNAMED, SampleLog
@@ -206,7 +207,8 @@ def choose_filter(log: SampleLog, wanted: tuple[str, ...], task: str) -> str:
     UsageError
         If the choice is missing or names none of the filters.
     """
-    return _choose(sorted({str(name) for name in log.filters}), wanted, task, "filter", log.path)
+    names = sorted({str(name) for name in log.filters})
+    return choose_one(names, wanted, "filter", f"{log.path}: {task}")
 
 
 def why_not_scored(log: SampleLog, task: str) -> str | None:
@@ -230,7 +232,7 @@ def choose_metric(log: SampleLog, wanted: tuple[str, ...], task: str) -> str | N
         If the choice is missing or names none of the metrics.
     """
     usable = _usable_metrics(log)
-    return _choose(usable, wanted, task, "metric", log.path) if usable else None
+    return choose_one(usable, wanted, "metric", f"{log.path}: {task}") if usable else None
 
 
 def _usable_metrics(log: SampleLog) -> list[str]:
@@ -239,16 +241,6 @@ def _usable_metrics(log: SampleLog) -> list[str]:
         for name, column in log.metrics.items()
         if name not in log.composite and not np.all(np.isnan(column))
     ]
-
-
-def _choose(available: list[str], wanted: tuple[str, ...], task: str, what: str, path: Path) -> str:
-    for name in wanted:
-        if name in available:
-            return name
-    if len(available) == 1 and not wanted:
-        return available[0]
-    problem = f"has no {what} {' or '.join(wanted)}" if wanted else f"has several {what}s"
-    raise UsageError(f"{path}: {task} {problem}: choose with --{what} from {', '.join(available)}")
 
 
 def score_rows(

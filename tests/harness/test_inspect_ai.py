@@ -114,9 +114,9 @@ def test_ids_are_those_of_the_log_whatever_the_file_names() -> None:
 
 
 def test_several_scorers_need_a_choice() -> None:
-    with pytest.raises(UsageError, match="has several scorers: choose with --metric from"):
+    with pytest.raises(UsageError, match="has several metrics: choose with --metric from"):
         read_inspect([log_of("LUMZWZ")])
-    with pytest.raises(UsageError, match="has no scorer accuracy"):
+    with pytest.raises(UsageError, match="has no metric accuracy"):
         read_inspect([log_of("LUMZWZ")], ImportOptions(metrics=("accuracy",)))
 
 
