@@ -64,7 +64,9 @@ def merge_samples(
     samples = Samples(n=n, ids=ids, class_names=_class_names(placed), **merged)
     if samples.weights is not None:
         _refuse(samples, "has no weight in any file, but others do", np.isnan(samples.weights))
-    if samples.n_options is not None and n_classes is not None:
+    if n_classes is None:  # without classes there are no options to choose from
+        merged["n_options"] = None
+    elif samples.n_options is not None:
         options = np.where(samples.n_options < 0, n_classes, samples.n_options)
         _refuse(samples, f"has more options than the {n_classes} classes", options > n_classes)
         merged["n_options"] = options
@@ -90,10 +92,10 @@ def _merge(
             result = spread
             continue
         known = _known(spread, column.unknown)
-        clash = known & _known(result, column.unknown) & (spread != result)
+        clash = known & _known(result, column.unknown) & _differ(spread, result)
         if clash.any():
             raise _contradiction(column, placed[: number + 1], int(np.argmax(clash)), n, ids)
-        result = np.where(known, spread, result)
+        result = np.where(_known(result, column.unknown), result, spread)
     if result is None or not _known(result, column.unknown).any():
         return None
     return result
@@ -114,6 +116,14 @@ def _known(values: NDArray[Any], unknown: Any) -> NDArray[np.bool_]:
     return known
 
 
+def _differ(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where two columns differ by more than the rounding of weights to float32."""
+    differ: NDArray[np.bool_] = left != right
+    if left.dtype.kind == "f":
+        differ &= ~np.isclose(left, right, rtol=1e-6, atol=0)
+    return differ
+
+
 def _contradiction(
     column: _Column,
     placed: Sequence[Placed],
@@ -127,7 +137,7 @@ def _contradiction(
     for file, rows in earlier:
         values = getattr(file.samples, column.field)
         other = None if values is None else _spread(values, rows, n, column.unknown)[sample]
-        if other is not None and other not in (column.unknown, value) and other == other:  # noqa: PLR0124
+        if other is not None and _known(other, column.unknown) and _differ(other, value):
             return InputError(
                 f"{last.path}: {where} has {column.spoken} {value.item()!r}, but "
                 f"{other.item()!r} in {file.path}; correct one of them"

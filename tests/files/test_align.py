@@ -271,6 +271,31 @@ def test_files_that_contradict_each_other_are_named(
     assert len(messages) == 1
 
 
+def test_weights_rounded_to_float32_are_the_same_weights(tmp_path: Path) -> None:
+    weights = np.array([0.1, 0.2, 0.3, 0.7])
+    files = opened(
+        tmp_path,
+        a={"predictions": ONE_HOT, "weights": weights.astype(np.float32)},
+        b={"predictions": ONE_HOT, "weights": weights},
+    )
+    found = align(files).samples.weights
+    assert found is not None
+    np.testing.assert_allclose(found, weights, rtol=1e-6)
+    assert align(files[::-1]).samples.weights is not None
+
+
+def test_options_mean_nothing_to_responses(tmp_path: Path) -> None:
+    files = opened(
+        tmp_path,
+        a={"responses": [1, 0], "sample_ids": [1, 2], "n_options": [4, 4], "labels": [3, 0]},
+        b={"responses": [1, 0], "sample_ids": [2, 3], "labels": [0, 2]},
+    )
+    benchmark = align(files)
+    assert benchmark.samples.n_options is None
+    assert benchmark.samples.labels is not None
+    assert benchmark.samples.labels.tolist() == [3, 0, 2]
+
+
 def test_a_name_that_comes_twice_from_file_names_says_what_helps(tmp_path: Path) -> None:
     for folder in ("x", "y"):
         (tmp_path / folder).mkdir()
