@@ -1,0 +1,220 @@
+"""The whole pipeline, selection included, on reference models that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disco_cli.estimation.combine import (
+    DEFAULT_DESIGN_SHARE,
+    Calibration,
+    Parts,
+    combine_parts,
+    split_parts,
+)
+from disco_cli.estimation.factor_estimator import fit_factor_estimator
+from disco_cli.progress import SILENT, Progress
+from disco_cli.selection.draw import Draw
+from disco_cli.selection.factors import Factors, complete_responses, fit_factors
+
+Selector = Callable[[NDArray[np.int64], Factors, np.random.Generator], Draw]
+"""(rows of the models that may be looked at, their factors, chance) -> a draw of K samples."""
+
+_FEW_MODELS = 60
+_PRIOR_MODELS = 10.0
+"""Weight of the default design share, in models."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One left-out model in one fold.
+
+    Attributes
+    ----------
+    model : int
+        Row of the model.
+    strongest : bool
+        Whether the strongest models were left out together, not some at random.
+    truth : float
+        Its score over the samples it answered.
+    parts : Parts
+        Its estimates from the K samples.
+    """
+
+    model: int
+    strongest: bool
+    truth: float
+    parts: Parts
+
+
+def plan_folds(
+    scores: NDArray[np.float64], rng: np.random.Generator
+) -> Iterator[tuple[bool, NDArray[np.int64]]]:
+    """Yield (strongest?, rows to leave out): a partition by chance, then the strongest quarter.
+
+    Five random folds, ten below sixty models, as many as there are models below ten. At least two
+    models are always left in.
+
+    Parameters
+    ----------
+    scores : NDArray of float64 of shape (M,)
+        Full scores; M ≥ 3.
+    rng : numpy.random.Generator
+        Source of chance.
+    """
+    M = len(scores)
+    n_folds = min(5 if M >= _FEW_MODELS else 10, M)
+    order = rng.permutation(M)
+    for fold in range(n_folds):
+        yield False, np.sort(order[fold::n_folds])
+    n_strongest = M // 4
+    if n_strongest >= 1:
+        by_score = np.lexsort((np.arange(M), -scores))
+        yield True, np.sort(by_score[:n_strongest])
+
+
+def cross_validate(
+    Y: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    selectors: dict[str, Selector],
+    rng: np.random.Generator,
+    *,
+    groups: NDArray[np.int64] | None = None,
+    n_repeats: int = 1,
+    progress: Progress = SILENT,
+) -> dict[str, tuple[Trial, ...]]:
+    """Refit selection and estimator without each fold's models and estimate those.
+
+    Parameters
+    ----------
+    Y : NDArray of float64 of shape (M, N)
+        Responses of different reference models (see ``distinct_models``), NaN = missing; M ≥ 3.
+    weights : NDArray of float64 of shape (N,)
+        Share of each sample in the score, summing to 1.
+    selectors : dict of str to Selector
+        Ways of selecting that are compared on the same folds.
+    rng : numpy.random.Generator
+        Folds and draws.
+    groups : NDArray of int64 of shape (N,), optional
+        Group number of each sample.
+    n_repeats : int
+        Draws per fold.
+    progress : Progress
+        Told of every fold.
+
+    Returns
+    -------
+    dict of str to tuple of Trial
+        One trial per selector, left-out model, fold and draw.
+    """
+    scores = weighted_scores(Y, weights)
+    folds = list(plan_folds(scores, rng))
+    trials: dict[str, list[Trial]] = {name: [] for name in selectors}
+    progress.start(len(folds), "cross-validating")
+    for strongest, left_out in folds:
+        rows = np.setdiff1d(np.arange(len(Y)), left_out)
+        known = complete_responses(Y[rows])
+        factors = fit_factors(known)
+        seen = known @ weights
+        low, high = float(seen.min()), float(seen.max())
+        for name, select in selectors.items():
+            for _ in range(n_repeats):
+                draw = select(rows, factors, rng)
+                estimator = fit_factor_estimator(factors, weights, draw, groups)
+                for m in left_out:
+                    y = Y[m, draw.positions]
+                    if np.isnan(y).all():
+                        continue
+                    parts = split_parts(estimator, y, low, high)
+                    trials[name].append(Trial(int(m), strongest, float(scores[m]), parts))
+        progress.advance()
+    return {name: tuple(found) for name, found in trials.items()}
+
+
+def weighted_scores(Y: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weighted mean over the samples each model answered, (M,); NaN if it has none.
+
+    Parameters
+    ----------
+    Y : NDArray of float64 of shape (M, N)
+        Responses, NaN = missing.
+    weights : NDArray of float64 of shape (N,)
+        Share of each sample in the score.
+    """
+    known = ~np.isnan(Y)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((np.where(known, Y, 0.0) @ weights) / (known @ weights))
+
+
+def calibrate(
+    Y: NDArray[np.float64], weights: NDArray[np.float64], trials: tuple[Trial, ...]
+) -> Calibration:
+    """Turn trials into the weight of the design estimate and the spread of errors.
+
+    Parameters
+    ----------
+    Y : NDArray of float64 of shape (M, N)
+        Responses of all reference models, NaN = missing.
+    weights : NDArray of float64 of shape (N,)
+        Share of each sample in the score, summing to 1.
+    trials : tuple of Trial
+        Of the pipeline that is to be used, from :func:`cross_validate`; may be empty.
+    """
+    scores = complete_responses(Y) @ weights
+    known = Y[~np.isnan(Y)]
+    inside_unit = known.min() >= 0.0 and known.max() <= 1.0
+    random = [trial for trial in trials if not trial.strongest]
+    has_design = any(trial.parts.assessment.design is not None for trial in random)
+    share = choose_design_share(random) if has_design else DEFAULT_DESIGN_SHARE
+    scale = float(np.median([t.parts.standard_error for t in random])) if random else 1.0
+    scale = max(scale, 1e-12)
+    near, far = [], []
+    for trial in random:
+        error = max(trial.parts.standard_error, 1e-12)
+        near.append((combine_parts(trial.parts, share) - trial.truth) / np.sqrt(error * scale))
+        if trial.parts.assessment.design is not None:
+            far.append((trial.parts.design - trial.truth) / error)
+    strongest = [combine_parts(t.parts, share) - t.truth for t in trials if t.strongest]
+    misfits = [trial.parts.assessment.misfit for trial in random]
+    return Calibration(
+        low=float(scores.min()),
+        high=float(scores.max()),
+        bounds=(0.0, 1.0) if inside_unit else None,
+        design_share=share,
+        scale=scale,
+        near=np.sort(np.abs(near)),
+        far=np.sort(np.abs(far)),
+        strongest=np.sort(np.abs(strongest)),
+        n_models=len({trial.model for trial in random}),
+        misfit_limit=max(misfits, default=np.inf),
+    )
+
+
+def choose_design_share(trials: list[Trial]) -> float:
+    """Return the weight of the design estimate with the least squared error inside the range.
+
+    The least-squares weight is shrunk to one half as if by ten more models, because with twenty
+    models its own error is as large as what it could gain.
+
+    Parameters
+    ----------
+    trials : list of Trial
+        Models left out at random.
+    """
+    if not trials:
+        return DEFAULT_DESIGN_SHARE
+    weight = np.array([1.0 - trial.parts.beyond for trial in trials])
+    weight *= len({trial.model for trial in trials}) / len(trials)
+    model_errors = np.array([trial.parts.model - trial.truth for trial in trials])
+    gaps = np.array([trial.parts.model - trial.parts.design for trial in trials])
+    curvature = float(weight @ gaps**2)
+    if curvature <= 0:
+        return DEFAULT_DESIGN_SHARE
+    prior = _PRIOR_MODELS * curvature / float(weight.sum())
+    best = (float(weight @ (model_errors * gaps)) + prior * DEFAULT_DESIGN_SHARE) / (
+        curvature + prior
+    )
+    return float(min(max(best, 0.0), 1.0))
