@@ -36,6 +36,13 @@ def _readable(path: str) -> Iterator[None]:
         ) from error
 
 
+def _as_array(column: Any) -> NDArray[Any]:
+    """Return an arrow column of numbers as one array; chunked ones need pandas in older pyarrow."""
+    whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    result: NDArray[Any] = whole.to_numpy(zero_copy_only=False)
+    return result
+
+
 @dataclass
 class ParquetTable:
     """An opened Parquet file; :meth:`locate` finds out which row belongs to what.
@@ -198,7 +205,7 @@ class ParquetTable:
             return known, None
         lengths = np.concatenate(
             [
-                pc.fill_null(pc.list_value_length(part[columns[0]]), 0).to_numpy()
+                _as_array(pc.fill_null(pc.list_value_length(part[columns[0]]), 0))
                 for part in self.groups(range(len(self.group_starts) - 1), columns)
             ]
         ).astype(np.int64)
@@ -239,12 +246,12 @@ class ParquetTable:
         with _readable(self.path):
             values = self._read(column)
             if values.null_count:
-                row = int(np.argmax(values.is_null().to_numpy()))
+                row = int(np.argmax(_as_array(values.is_null())))
                 raise InputError(f"{self.path}: {column} is empty in row {row}; fill it in")
             if not pa.types.is_dictionary(values.type):
                 values = values.dictionary_encode()
             values = values.unify_dictionaries().combine_chunks()
-            codes = values.indices.to_numpy().astype(np.int64)
+            codes = _as_array(values.indices).astype(np.int64)
             texts = np.array(values.dictionary.to_pylist())
         if texts.dtype.kind not in "iuU":
             raise InputError(
@@ -260,15 +267,14 @@ class ParquetTable:
             values = self._read(column)
             kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
             if pa.types.is_floating(kind) or pa.types.is_integer(kind):
-                numbers: NDArray[Any] = values.to_numpy()
-                return numbers
+                return _as_array(values)
             if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
                 values = values.cast(pa.date32()).cast(pa.string())
             elif not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
                 raise InputError(f"{self.path}: {column} is {kind}; it should be numbers or text")
             values = values.fill_null("").dictionary_encode().unify_dictionaries().combine_chunks()
             texts = np.array(values.dictionary.to_pylist(), str)
-            result: NDArray[Any] = texts[values.indices.to_numpy()]
+            result: NDArray[Any] = texts[_as_array(values.indices)]
             return result
 
     def _read(self, column: str) -> Any:
@@ -326,7 +332,7 @@ class RowReader:
             number = pa.types.is_floating(kind) or pa.types.is_integer(kind)
             if not number and not pa.types.is_boolean(kind):
                 raise InputError(f"{self.table.path}: {column} holds {kind}; it should be numbers")
-        found = np.result_type(*[kind.to_pandas_dtype() for kind in kinds])
+        found = np.result_type(*[_as_array(pa.array([], kind)).dtype for kind in kinds])
         # Whatever is not there has to be told from what is.
         if np.isnan(self.missing) and found.kind in "iub":
             return np.dtype(np.float32 if found.itemsize <= 2 else np.float64)
@@ -377,15 +383,14 @@ class RowReader:
             column = column.cast(pa.uint8())
         if column.null_count and self.dtype.kind == "i":
             column = column.fill_null(int(self.missing))
-        values: NDArray[Any] = column.to_numpy().astype(self.dtype, copy=False)
-        return values
+        return _as_array(column).astype(self.dtype, copy=False)
 
     def _lists(self, column: Any, start: int) -> NDArray[Any]:
         """Return lists as rows: 0 beyond a list's end, NaN throughout where there is no list."""
         import pyarrow.compute as pc
 
         flat = self._scalars(column.flatten())
-        lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+        lengths = _as_array(pc.fill_null(pc.list_value_length(column), 0))
         width = self.shape[2]
         if (lengths == width).all():
             return flat.reshape(len(lengths), width)

@@ -19,6 +19,7 @@ from disco_cli.files.open import open_predictions
 from disco_cli.files.parquet import write_parquet
 
 HALF = [0.5, 0.5]
+HALVES = pa.FixedSizeListArray.from_arrays(pa.array(np.full(4, 0.5, np.float16)), 2)
 
 
 def saved(folder: Path, columns: dict[str, Any], metadata: Any = None, **how: Any) -> Path:
@@ -109,7 +110,7 @@ def test_a_sample_that_one_model_lacks_is_missing(tmp_path: Path) -> None:
         ({"logits": [[5.0, 1.0], [3.0, 0.0]]}, Kind.LOGITS),
         ({"logprobs": [np.log(HALF), np.log(HALF)]}, Kind.LOG_PROBABILITIES),
         ({"preds": [[5.0, 1.0], [3.0, 0.0]]}, Kind.LOGITS),
-        ({"probs": pa.array([HALF, HALF], pa.list_(pa.float16(), 2))}, Kind.PROBABILITIES),
+        ({"probs": HALVES}, Kind.PROBABILITIES),
         ({"predicted_label": [1, 0]}, Kind.LABELS),
         ({"response": [True, False]}, Kind.RESPONSES),
     ],

@@ -71,7 +71,7 @@ def test_reading_an_npz_file_imports_nothing_heavy(tmp_path: Path) -> None:
         "from disco_cli.files.open import open_predictions\n"
         "from disco_cli.files.align import align, read_probabilities\n"
         f"read_probabilities(align([open_predictions({str(path)!r})]), 0)\n"
-        "heavy = {'pyarrow', 'scipy', 'sklearn', 'rich', 'pandas', 'tempfile', 'hashlib'}\n"
+        "heavy = {'pyarrow', 'scipy', 'sklearn', 'rich', 'pandas', 'tempfile'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
