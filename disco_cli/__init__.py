@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from disco_cli.workflows.backtest import backtest
     from disco_cli.workflows.build import build_db
     from disco_cli.workflows.info import info
     from disco_cli.workflows.predict import predict
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from disco_cli.workflows.select import select
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "build_db", "info", "predict", "score", "select"]
+__all__ = ["__version__", "backtest", "build_db", "info", "predict", "score", "select"]
 
 _HOMES = {
+    "backtest": "backtest",
     "build_db": "build",
     "info": "info",
     "predict": "predict",

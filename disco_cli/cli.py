@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from disco_cli import __version__
+from disco_cli.cli_backtest import backtest
 from disco_cli.cli_support import (
     DEFAULT_FOLDER,
     DiscoGroup,
@@ -262,6 +263,9 @@ def info(
     from disco_cli.workflows.info import info as run
 
     report.show(run(path, read=read_options(kind)), as_json=as_json)
+
+
+app.command()(backtest)
 
 
 def main() -> None:

@@ -85,7 +85,9 @@ def run_backtest(
 
 
 def _in_this_process(runner: CellRunner, tasks: list[Task]) -> Generator[Finished, None, None]:
-    with _single_threaded():
+    if not tasks:
+        return  # nothing is worth the second that the libraries take to load
+    with single_threaded():
         for task in tasks:
             for _, cell in task.cells:
                 yield runner.run(task.split, cell)
@@ -139,7 +141,7 @@ def _work(connection: Connection, source: Source, run_id: str, level: float) -> 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         runner = CellRunner(source(), run_id, level)
-        with _single_threaded():
+        with single_threaded():
             connection.send(None)
             while (task := connection.recv()) is not None:
                 for _, cell in task.cells:
@@ -152,7 +154,7 @@ def _work(connection: Connection, source: Source, run_id: str, level: float) -> 
 
 
 @contextmanager
-def _single_threaded() -> Iterator[None]:
+def single_threaded() -> Iterator[None]:
     """Keep linear algebra on one thread: sums then have one order, whatever the machine does."""
     # Limits hold for the libraries that are loaded: these bring their own copies.
     import sklearn.cluster

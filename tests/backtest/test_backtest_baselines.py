@@ -18,8 +18,16 @@ from disco_cli.backtest.baselines.interface import (
     weighted_mean,
 )
 from disco_cli.backtest.baselines.registry import METHODS, choose_methods
+from disco_cli.backtest.run import single_threaded
 from disco_cli.backtest.splits import stable_rng
 from disco_cli.errors import UsageError
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    with single_threaded():
+        yield
+
 
 EXACT = {
     "random",

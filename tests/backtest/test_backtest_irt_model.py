@@ -14,6 +14,13 @@ from disco_cli.backtest.baselines.irt_model import (
     response_range,
     unit_range,
 )
+from disco_cli.backtest.run import single_threaded
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    with single_threaded():
+        yield
 
 
 def simulate(n_models, n_samples, d, seed=0):

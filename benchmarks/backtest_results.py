@@ -1,0 +1,92 @@
+"""Backtest every method on every data set; write ``backtest_results.json``.
+
+    python benchmarks/backtest_results.py [SET …]
+
+Finished cells are kept in ``disco-run/backtest``: after a new method is registered only its cells
+run. ``backtest_report.py`` turns the JSON into ``docs/results.md``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import time
+from pathlib import Path
+
+from backtest_sets import CACHE, SETS, DataSet
+
+from disco_cli.backtest.baselines.registry import METHODS
+from disco_cli.backtest.cells import BacktestOptions
+from disco_cli.backtest.journal import read_seconds, seconds_path
+from disco_cli.backtest.run import run_backtest
+from disco_cli.backtest.splits import SplitKind
+from disco_cli.backtest.summary import flat, metric_names, summarise
+
+RESULT = Path(__file__).with_name("backtest_results.json")
+KS = (10, 30, 60, 100, 200)
+SEEDS = 3
+
+
+def measure(chosen: DataSet) -> dict[str, object] | None:
+    """Return the figures of one set, or ``None`` where it is absent."""
+    source = chosen.files()
+    if source is None:
+        return None
+    data = source()
+    entry: dict[str, object] = {
+        "what": chosen.what,
+        "source": chosen.source,
+        "models": len(data.names),
+        "samples": len(data.weights),
+        "notes": [note for note in data.notes if "left out" in note],
+        "splits": {},
+    }
+    for split in chosen.splits:
+        start = time.perf_counter()
+        options = BacktestOptions(KS, tuple(METHODS), SplitKind(split), seeds=SEEDS)
+        path = CACHE / f"{chosen.name}-{split}.jsonl"
+        rows = run_backtest(data, source, options, path, jobs=os.cpu_count() or 1, force=True)
+        print(f"{chosen.name} {split}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
+        entry["splits"][split] = {
+            "targets": len(rows[0]["targets"]),
+            "methods": [
+                {
+                    "k": found.k,
+                    "method": found.method,
+                    "repeats": found.repeats,
+                    "mean": _figures(flat(found.mean)),
+                    "spread": _figures(flat(found.spread)),
+                    "relative": _number(found.relative),
+                    "random_k": _number(found.random_k),
+                    "seconds": _number(found.seconds),
+                    "error": found.error,
+                }
+                for found in summarise(rows, read_seconds(seconds_path(path)))
+            ],
+        }
+    return entry
+
+
+def _figures(values: tuple[float, ...]) -> dict[str, float | None]:
+    return {name: _number(value) for name, value in zip(metric_names(), values, strict=True)}
+
+
+def _number(value: float) -> float | None:
+    return float(f"{value:.6g}") if math.isfinite(value) else None
+
+
+def main(names: list[str]) -> None:
+    """Measure the sets of these names, all by default, and merge them into the JSON."""
+    result = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    for chosen in SETS:
+        if not names or chosen.name in names:
+            entry = measure(chosen)
+            if entry is not None:
+                result[chosen.name] = entry
+                RESULT.write_text(json.dumps(result, ensure_ascii=False, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,135 @@
+"""The command ``disco backtest``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from disco_cli.cli_support import (
+    DEFAULT_FOLDER,
+    Folder,
+    Force,
+    Json,
+    KindName,
+    NoAnswer,
+    Output,
+    Predictions,
+    Quiet,
+    read_options,
+    target_path,
+    watch,
+)
+
+
+def backtest(
+    preds: Predictions = None,
+    *,
+    split: Annotated[
+        Literal["random", "newest", "strongest", "leave-one-out"],
+        typer.Option(help="Which models are estimated as if they were new."),
+    ] = "random",
+    test_share: Annotated[float, typer.Option(help="Share of models that become targets.")] = 0.25,
+    cutoff: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATE", help="With newest: models of this date or later are the targets."
+        ),
+    ] = None,
+    by_family: Annotated[
+        bool,
+        typer.Option("--by-family", help="Relatives of a target never are its references."),
+    ] = False,
+    families: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Families, CSV: model, family; implies --by-family."),
+    ] = None,
+    k: Annotated[
+        str | None,
+        typer.Option(
+            "--k", "-k", help="Numbers of samples, by commas [default: 10,30,60,100,200]."
+        ),
+    ] = None,
+    methods: Annotated[
+        str,
+        typer.Option(help="Methods, separated by commas, or all; random is always among them."),
+    ] = "all",
+    seeds: Annotated[int, typer.Option(min=1, help="How many repeats.")] = 3,
+    level: Annotated[float, typer.Option(help="Coverage that intervals are made for.")] = 0.9,
+    average: Annotated[
+        Literal["micro", "macro"],
+        typer.Option(help="Mean over samples, or over groups of equal weight."),
+    ] = "micro",
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=0, help="Processes; 0: one for each core.")
+    ] = 0,
+    folder: Folder = DEFAULT_FOLDER,
+    output: Output = None,
+    kind: KindName = "auto",
+    no_answer: NoAnswer = "missing",
+    as_json: Json = False,
+    quiet: Quiet = False,
+    force: Force = False,
+) -> None:
+    r"""Measure how well each method would have predicted the models already known.
+
+    Writes backtest.jsonl (a line for each finished cell; a rerun goes on where it stopped) and
+    backtest.csv, and prints the comparison.
+
+    \b
+    disco backtest preds/*.npz --k 30,100
+    """
+    from disco_cli.backtest.splits import SplitKind
+    from disco_cli.estimation.truth import Average
+    from disco_cli.report import backtest as report
+    from disco_cli.workflows.backtest import backtest as run
+
+    result = run(
+        preds or (),
+        ks=None if k is None else _numbers(k),
+        methods=None if methods == "all" else _words(methods),
+        split=SplitKind(split),
+        seeds=seeds,
+        test_share=test_share,
+        cutoff=cutoff,
+        by_family=by_family,
+        family_table=families,
+        level=level,
+        average=Average(average),
+        read=read_options(kind, no_answer),
+        output=_rows_path(output, folder),
+        jobs=jobs or _cores(),
+        force=force,
+        progress=watch(quiet=quiet),
+    )
+    report.show(result, as_json=as_json, quiet=quiet)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _numbers(text: str) -> list[int]:
+    from disco_cli.errors import UsageError
+
+    try:
+        return [int(word) for word in _words(text)]
+    except ValueError:
+        raise UsageError(f"--k {text}: give whole numbers separated by commas") from None
+
+
+def _rows_path(output: str | None, folder: Path) -> Path:
+    from disco_cli.errors import UsageError
+
+    path = target_path(output, folder / "backtest.jsonl")
+    if path is None:
+        raise UsageError("-o -: the rows are a file that a rerun goes on from; name one")
+    return path
+
+
+def _cores() -> int:
+    import os
+
+    affinity = getattr(os, "sched_getaffinity", None)  # the cores that this process may use
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
