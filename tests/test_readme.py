@@ -4,7 +4,7 @@ import re
 import shlex
 
 import pytest
-from conftest import ROOT
+from support import ROOT
 from typer.main import get_command
 
 from disco_cli.cli import app

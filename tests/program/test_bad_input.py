@@ -11,7 +11,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from conftest import ROOT, make_predictions, write_models
+from support import ROOT, make_predictions, write_models
 
 
 def rewrite(path, **changes):

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import ROOT, SAMPLE_DATA, make_predictions, run_disco, write_models
+from support import ROOT, SAMPLE_DATA, make_predictions, run_disco, write_models
 
 
 @pytest.fixture
