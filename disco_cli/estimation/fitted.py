@@ -1,0 +1,149 @@
+"""The fitted ``auto`` recipe as one object: a few small arrays, all that a prediction needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disco_cli.estimation.combine import Calibration, Combined, combine
+from disco_cli.estimation.crossvalidation import Selector, calibrate, cross_validate
+from disco_cli.estimation.factor_estimator import FactorEstimator, fit_factor_estimator
+from disco_cli.progress import SILENT, Progress
+from disco_cli.selection.draw import Draw
+from disco_cli.selection.factors import complete_responses, distinct_models, fit_factors
+
+N_REPEATS = 3
+"""Draws per fold; they steady the calibration, whose errors are shared within a draw."""
+
+_MIN_MODELS = 3
+"""Fewer different models cannot be left out."""
+
+
+@dataclass(frozen=True)
+class FittedRecipe:
+    """Estimator and calibration for K selected samples.
+
+    Attributes
+    ----------
+    estimator : FactorEstimator
+        From responses on the K samples to model and design estimate.
+    calibration : Calibration
+        How to combine them, and how far they err.
+    """
+
+    estimator: FactorEstimator
+    calibration: Calibration
+
+    def estimate(
+        self,
+        y: NDArray[np.float64],
+        level: float,
+        only_groups: NDArray[np.int64] | None = None,
+    ) -> Combined:
+        """Estimate one target; see :func:`disco_cli.estimation.combine.combine`."""
+        return combine(self.estimator, self.calibration, y, level, only_groups)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return everything as arrays that ``numpy.savez`` can hold without pickles."""
+        arrays = {
+            f.name: np.asarray(getattr(self.estimator, f.name)) for f in fields(FactorEstimator)
+        }
+        for f in fields(Calibration):
+            value = getattr(self.calibration, f.name)
+            arrays[f"calibration_{f.name}"] = np.asarray([] if value is None else value)
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> FittedRecipe:
+        """Return the recipe that ``to_arrays`` gave.
+
+        Raises
+        ------
+        KeyError
+            An array is missing.
+        ValueError
+            The arrays do not fit together.
+        """
+        estimator = FactorEstimator(**{f.name: arrays[f.name] for f in fields(FactorEstimator)})
+        k = len(estimator.means)
+        if any(len(getattr(estimator, name)) != k for name in _PER_SAMPLE):
+            raise ValueError(f"arrays of unequal length where {k} selected samples are described")
+        if estimator.group_loadings.shape != (
+            len(estimator.group_shares),
+            estimator.loadings.shape[1],
+        ):
+            raise ValueError("group loadings do not fit the groups and factors")
+        get = {f.name: arrays[f"calibration_{f.name}"] for f in fields(Calibration)}
+        bounds = get["bounds"]
+        return cls(
+            estimator,
+            Calibration(
+                low=float(get["low"]),
+                high=float(get["high"]),
+                bounds=(float(bounds[0]), float(bounds[1])) if len(bounds) else None,
+                design_share=float(get["design_share"]),
+                scale=float(get["scale"]),
+                near=get["near"],
+                far=get["far"],
+                strongest=get["strongest"],
+                n_models=int(get["n_models"]),
+                misfit_limit=float(get["misfit_limit"]),
+            ),
+        )
+
+
+_PER_SAMPLE = ("noise", "shares", "loadings", "weights", "chances", "drawn", "groups")
+
+
+def fit_recipe(
+    Y: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    draw: Draw,
+    select: Selector | None,
+    rng: np.random.Generator,
+    *,
+    groups: NDArray[np.int64] | None = None,
+    progress: Progress = SILENT,
+) -> FittedRecipe:
+    """Fit the estimator for a draw and calibrate it by refitting everything in each fold.
+
+    Parameters
+    ----------
+    Y : NDArray of float64 of shape (M, N)
+        Responses of the reference models, NaN = missing; copies of a model count once.
+    weights : NDArray of float64 of shape (N,)
+        Share of each sample in the score, summing to 1.
+    draw : Draw
+        The K selected samples.
+    select : Selector, optional
+        The way in which ``draw`` was made, for the folds; its rows count in the distinct models
+        (``distinct_models``). Without it the draw itself is used in every fold, which is too
+        optimistic for samples that were chosen by the same models.
+    rng : numpy.random.Generator
+        Folds and draws.
+    groups : NDArray of int64 of shape (N,), optional
+        Group number of each sample.
+    progress : Progress
+        Told of every fold.
+    """
+    Y = Y[distinct_models(Y)]
+    factors = fit_factors(complete_responses(Y))
+    estimator = fit_factor_estimator(factors, weights, draw, groups)
+    selectors: dict[str, Selector] = {"": select or (lambda _rows, _factors, _rng: draw)}
+    trials = (
+        {"": ()}
+        if len(Y) < _MIN_MODELS
+        else cross_validate(
+            Y,
+            weights,
+            selectors,
+            rng,
+            groups=groups,
+            n_repeats=1 if select is None else N_REPEATS,
+            progress=progress,
+        )
+    )
+    return FittedRecipe(estimator, calibrate(Y, weights, trials[""]))
