@@ -9,13 +9,16 @@ import typer
 
 from disco_cli import __version__
 from disco_cli.cli_backtest import backtest
+from disco_cli.cli_harness import register as register_harness
 from disco_cli.cli_support import (
     DEFAULT_FOLDER,
     DiscoGroup,
+    Filters,
     Folder,
     Force,
     Json,
     KindName,
+    Metrics,
     NoAnswer,
     Output,
     Predictions,
@@ -69,6 +72,8 @@ def score(
     output: Output = None,
     kind: KindName = "auto",
     no_answer: NoAnswer = "missing",
+    metric: Metrics = None,
+    filter_name: Filters = None,
     as_json: Json = False,
     quiet: Quiet = False,
     force: Force = False,
@@ -83,7 +88,7 @@ def score(
 
     result = run(
         preds or (),
-        read=read_options(kind, no_answer),
+        read=read_options(kind, no_answer, metric, filter_name),
         output=target_path(output, folder / "scores.parquet"),
         force=force,
         progress=watch(quiet=quiet),
@@ -112,6 +117,8 @@ def select(
     output: Output = None,
     kind: KindName = "auto",
     no_answer: NoAnswer = "missing",
+    metric: Metrics = None,
+    filter_name: Filters = None,
     as_json: Json = False,
     quiet: Quiet = False,
     force: Force = False,
@@ -132,7 +139,7 @@ def select(
         stratify=stratify,
         seed=seed,
         scores=scores,
-        read=read_options(kind, no_answer),
+        read=read_options(kind, no_answer, metric, filter_name),
         output=target_path(output, folder / "selection.json"),
         force=force,
         progress=watch(quiet=quiet),
@@ -164,6 +171,8 @@ def build_db(
     output: Output = None,
     kind: KindName = "auto",
     no_answer: NoAnswer = "missing",
+    metric: Metrics = None,
+    filter_name: Filters = None,
     as_json: Json = False,
     quiet: Quiet = False,
     force: Force = False,
@@ -184,7 +193,7 @@ def build_db(
         average=Average(average),
         n_neighbours=neighbours,
         seed=seed,
-        read=read_options(kind, no_answer),
+        read=read_options(kind, no_answer, metric, filter_name),
         output=target_path(output, folder / "db", allow_dash=False),
         force=force,
         progress=watch(quiet=quiet),
@@ -217,6 +226,8 @@ def predict(
     folder: Folder = DEFAULT_FOLDER,
     output: Output = None,
     kind: KindName = "auto",
+    metric: Metrics = None,
+    filter_name: Filters = None,
     as_json: Json = False,
     quiet: Quiet = False,
     force: Force = False,
@@ -235,7 +246,7 @@ def predict(
         selection=folder / "selection.json" if database is None else None,
         predictor=predictor,
         level=level,
-        read=read_options(kind),
+        read=read_options(kind, metrics=metric, filters=filter_name),
     )
     report.show(
         result,
@@ -266,6 +277,7 @@ def info(
 
 
 app.command()(backtest)
+register_harness(app)
 
 
 def main() -> None:

@@ -66,16 +66,34 @@ NoAnswer = Annotated[
     Literal["missing", "wrong"],
     typer.Option(help="What a predicted label of -1 means; wrong: the model gave no answer."),
 ]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric", metavar="NAME", help="Score to take of logs; the first that a task has."
+    ),
+]
+Filters = Annotated[
+    list[str] | None,
+    typer.Option("--filter", metavar="NAME", help="Answer filter (HELM: split) to take of logs."),
+]
 DEFAULT_FOLDER = Path("disco-run")
 
 
-def read_options(kind: str, no_answer: str = "missing") -> ReadOptions:
-    """Return how prediction files are to be understood."""
+def read_options(
+    kind: str,
+    no_answer: str = "missing",
+    metrics: list[str] | None = None,
+    filters: list[str] | None = None,
+) -> ReadOptions:
+    """Return how prediction files are to be understood, and what to take of logs."""
     from disco_cli.files.matrix import Kind
+    from disco_cli.harness.choices import ImportOptions
     from disco_cli.workflows.inputs import ReadOptions
 
     return ReadOptions(
-        kind=None if kind == "auto" else Kind(kind), counts_no_answer=no_answer == "wrong"
+        kind=None if kind == "auto" else Kind(kind),
+        counts_no_answer=no_answer == "wrong",
+        logs=ImportOptions(metrics=tuple(metrics or ()), filters=tuple(filters or ())),
     )
 
 

@@ -21,6 +21,7 @@ from disco_cli.files.values import (
     to_probabilities,
     working,
 )
+from disco_cli.files.widen import is_ragged, widened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,6 +55,7 @@ def align(files: Sequence[PredictionFile], *, counts_no_answer: bool = False) ->
     files = sorted(files, key=lambda file: file.path)
     _check_models(files)
     n_classes = _common_classes(files)
+    files = [widened(file, n_classes) for file in files]
     placed, rows, ids = _place(files)
     n = files[0].samples.n if ids is None else len(ids)
     models = [
@@ -254,7 +256,9 @@ def _common_classes(files: Sequence[PredictionFile]) -> int | None:
     for file in files:
         if file.kind.has_classes or file.samples.class_names is not None:
             exact = exact or file
-            if file.n_classes != exact.n_classes:
+            if is_ragged(file) and is_ragged(exact):
+                exact = max(exact, file, key=lambda one: one.n_classes or 0)
+            elif file.n_classes != exact.n_classes:
                 raise InputError(
                     f"{file.path}: has {file.n_classes} classes, but {exact.path} has "
                     f"{exact.n_classes}; all files need the same classes"

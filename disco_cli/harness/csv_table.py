@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from disco_cli.errors import InputError
+from disco_cli.harness.choices import ImportOptions
 from disco_cli.harness.imported import (
     Imported,
     ImportedTable,
-    ImportOptions,
     check_unique_names,
     choose_one,
 )

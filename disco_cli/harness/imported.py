@@ -21,33 +21,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ImportOptions:
-    """What to take of a log; empty means "there must be no choice to make".
-
-    Attributes
-    ----------
-    tasks : tuple of str
-        Tasks or groups to import; all without it.
-    metrics, filters : tuple of str
-        The first of these that a task has is taken.
-    model : str, optional
-        Name to use instead of the one in the log.
-    partial : bool
-        Import logs that lack samples, and say so, instead of refusing them.
-    full_runs : tuple of str
-        Logs that tell which hash belongs to which document, used to put wrong ids right; they are
-        not imported themselves.
-    """
-
-    tasks: tuple[str, ...] = ()
-    metrics: tuple[str, ...] = ()
-    filters: tuple[str, ...] = ()
-    model: str | None = None
-    partial: bool = False
-    full_runs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class ImportedTable:
     """One model on one task or group; n samples, C options at most.
 

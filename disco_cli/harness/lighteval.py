@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disco_cli.errors import InputError
+from disco_cli.harness.choices import ImportOptions
 from disco_cli.harness.imported import (
     Imported,
     ImportedTable,
-    ImportOptions,
     check_hashes_agree,
     check_unique_names,
     choose_one,

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from disco_cli.errors import InputError, UsageError
+from disco_cli.harness.choices import ImportOptions
 from disco_cli.harness.imported import (
     Imported,
     ImportedTable,
-    ImportOptions,
     check_unique_names,
 )
 from disco_cli.harness.lm_eval_files import Run, covers_benchmark, find_runs
 from disco_cli.harness.lm_eval_groups import (
     Unit,
+    check_wanted,
     choose_units,
     group_weights,
     leaves,
@@ -66,6 +67,7 @@ def read_lm_eval(
     """
     options = options or ImportOptions()
     runs = find_runs([Path(p) for p in paths], model=options.model)
+    check_wanted(runs, options.tasks)
     runs, notes = _one_run_each(runs, options.tasks)
     references = References()
     for reference in find_runs([Path(p) for p in options.full_runs]) if options.full_runs else []:

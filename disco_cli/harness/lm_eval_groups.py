@@ -68,21 +68,14 @@ def _descend(run: Run, name: str, above: tuple[str, ...]) -> set[str]:
     return {task for member in members for task in _descend(run, member, (*above, name))}
 
 
-def choose_units(
-    runs: list[Run], wanted: tuple[str, ...], *, combine: bool, partial: bool
-) -> list[Unit]:
-    """Choose what to import of each run: the tasks asked for, or the outermost groups and the rest.
+def check_wanted(runs: list[Run], wanted: tuple[str, ...]) -> None:
+    """Refuse a task or group that no run has.
 
     Raises
     ------
     UsageError
-        If a task is asked for that no run has.
-    InputError
-        If a group lacks the samples of a subtask and ``partial`` is not set.
+        Lists what there is.
     """
-    if combine:
-        units = [_combined(i, run, wanted) for i, run in enumerate(runs)]
-        return [unit for unit in units if unit is not None]
     available = {name for run in runs for name in _names(run)}
     unknown = [name for name in wanted if name not in available]
     if unknown:
@@ -90,6 +83,21 @@ def choose_units(
             f"no samples of {', '.join(unknown)} in these logs; there are "
             f"{', '.join(sorted(available))}"
         )
+
+
+def choose_units(
+    runs: list[Run], wanted: tuple[str, ...], *, combine: bool, partial: bool
+) -> list[Unit]:
+    """Choose what to import of each run: the tasks asked for, or the outermost groups and the rest.
+
+    Raises
+    ------
+    InputError
+        If a group lacks the samples of a subtask and ``partial`` is not set.
+    """
+    if combine:
+        units = [_combined(i, run, wanted) for i, run in enumerate(runs)]
+        return [unit for unit in units if unit is not None]
     return [
         _group_unit(i, run, name, partial=partial)
         for i, run in enumerate(runs)

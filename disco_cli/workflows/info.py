@@ -13,6 +13,7 @@ from disco_cli.database import Database, load_database
 from disco_cli.disagreement.scores_file import read_scores
 from disco_cli.errors import ArtifactError, InputError
 from disco_cli.files.matrix import PredictionFile
+from disco_cli.harness.open import Tool, tool_of
 from disco_cli.selection.subset import Selection, parse_selection
 from disco_cli.workflows.inputs import ReadOptions, open_files
 
@@ -62,12 +63,17 @@ def info(path: Path, *, read: ReadOptions | None = None) -> InfoResult:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    if start.lstrip()[:1] == b"{":
+    if start.lstrip()[:1] == b"{" and not _is_log(path):
         return _json_info(path)
     if start == b"PAR1" and _is_scores(path):
         return InfoResult(str(path), "scores", _scores_facts(path))
     opened = open_files([path], read or ReadOptions())[0]
     return InfoResult(str(path), "prediction file", _file_facts(opened), opened.notes)
+
+
+def _is_log(path: Path) -> bool:
+    """Whether JSON is a log: any of inspect_ai, and the lines of lm-evaluation-harness."""
+    return tool_of(path) is Tool.INSPECT or ".jsonl" in path.suffixes
 
 
 def _json_info(path: Path) -> InfoResult:

@@ -6,11 +6,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from disco_cli.errors import InputError, OutputError
 from disco_cli.files.align import align
 from disco_cli.files.matrix import Benchmark, Kind, PredictionFile
-from disco_cli.files.open import open_predictions
+from disco_cli.harness.open import open_inputs
+
+if TYPE_CHECKING:
+    from disco_cli.harness.choices import ImportOptions
 
 
 @dataclass(frozen=True)
@@ -23,14 +27,17 @@ class ReadOptions:
         What the values are; ``None`` decides per file and says so.
     counts_no_answer : bool
         Whether a predicted label of -1 means "gave no answer", which is wrong, and not missing.
+    logs : ImportOptions, optional
+        What to take of logs of other evaluation tools.
     """
 
     kind: Kind | None = None
     counts_no_answer: bool = False
+    logs: ImportOptions | None = None
 
 
 def open_files(paths: Sequence[str | Path], options: ReadOptions) -> list[PredictionFile]:
-    """Open prediction files.
+    """Open prediction files, and logs of other evaluation tools.
 
     Raises
     ------
@@ -39,7 +46,7 @@ def open_files(paths: Sequence[str | Path], options: ReadOptions) -> list[Predic
     """
     if not paths:
         raise InputError("no prediction files given: the pattern matched nothing?")
-    return [open_predictions(path, options.kind) for path in paths]
+    return open_inputs(paths, options.kind, options.logs)
 
 
 def open_benchmark(paths: Sequence[str | Path], options: ReadOptions) -> Benchmark:

@@ -13,6 +13,7 @@ from disco_cli.database import Database
 from disco_cli.errors import ArtifactError, InputError
 from disco_cli.files.align import has_correctness, read_correctness, read_probabilities
 from disco_cli.files.matrix import Benchmark, BenchmarkModel, PredictionFile, Samples
+from disco_cli.files.widen import widened
 from disco_cli.selection.subset import Selection
 from disco_cli.workflows.inputs import values_name
 
@@ -62,6 +63,7 @@ def read_targets(file: PredictionFile, database: Database) -> Iterator[Target]:
     InputError
         The file has no sample ids where the database knows samples by id.
     """
+    file = widened(file, database.manifest.n_classes)
     _check_values(file, database)
     rows, warnings = locate(file, database.selection)
     known = database.references

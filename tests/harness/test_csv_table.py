@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from disco_cli.errors import DiscoError, InputError, UsageError
+from disco_cli.harness.choices import ImportOptions
 from disco_cli.harness.csv_table import read_csv
-from disco_cli.harness.imported import ImportedTable, ImportOptions, as_prediction_file
+from disco_cli.harness.imported import ImportedTable, as_prediction_file
 
 
 def tables(tmp_path: Path, text: str, **kwargs: Any) -> dict[str, ImportedTable]:

@@ -18,7 +18,8 @@ import pytest
 from logs import DERIVED, INSPECT, LM_EVAL
 
 from disco_cli.errors import DiscoError
-from disco_cli.harness.imported import Imported, ImportedTable, ImportOptions
+from disco_cli.harness.choices import ImportOptions
+from disco_cli.harness.imported import Imported, ImportedTable
 from disco_cli.harness.inspect_ai import read_inspect
 from disco_cli.harness.lm_eval import read_lm_eval
 

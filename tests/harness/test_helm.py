@@ -13,8 +13,9 @@ import pytest
 from logs import SHARED
 
 from disco_cli.errors import DiscoError, InputError, UsageError
+from disco_cli.harness.choices import ImportOptions
 from disco_cli.harness.helm import read_helm
-from disco_cli.harness.imported import ImportedTable, ImportOptions
+from disco_cli.harness.imported import ImportedTable
 
 REAL = SHARED / "third_party" / "helm"
 needs_real = pytest.mark.skipif(not REAL.is_dir(), reason="real runs of HELM are not committed")

@@ -12,7 +12,8 @@ import pytest
 from logs import DERIVED, INSPECT, expected_inspect
 
 from disco_cli.errors import InputError, UsageError
-from disco_cli.harness.imported import ImportedTable, ImportOptions, as_prediction_file
+from disco_cli.harness.choices import ImportOptions
+from disco_cli.harness.imported import ImportedTable, as_prediction_file
 from disco_cli.harness.inspect_ai import read_inspect
 from disco_cli.harness.inspect_log import is_inspect_log, read_log
 

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from disco_cli.errors import DiscoError, InputError, UsageError
-from disco_cli.harness.imported import ImportedTable, ImportOptions
+from disco_cli.harness.choices import ImportOptions
+from disco_cli.harness.imported import ImportedTable
 from disco_cli.harness.lighteval import read_lighteval
 
 DATE = "2026-03-04T05-06-07.123456"

@@ -10,7 +10,7 @@ import pytest
 from logs import DERIVED, LM_EVAL, expected_runs
 
 from disco_cli.errors import InputError
-from disco_cli.harness.imported import ImportOptions
+from disco_cli.harness.choices import ImportOptions
 from disco_cli.harness.json_stream import StreamReport, read_records
 from disco_cli.harness.lm_eval import read_lm_eval
 from disco_cli.harness.lm_eval_files import find_runs
