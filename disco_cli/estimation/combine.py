@@ -23,11 +23,12 @@ DEFAULT_DESIGN_SHARE = 0.5
 The average of the two was within 3 % of the best weight on every set that was measured.
 """
 
-_HEAD_START = 1.5
-"""The gate starts to open so many standard errors before the end of the range.
+_HEAD_START = 2.0
+"""The gate starts to open so many standard errors below the strongest reference model.
 
-Earlier costs targets inside the range, later those just above it, whose design estimate falls below
-the end by chance: from 0.5 to 1.5 the error rises by 1 % alike and falls by 3 % for stronger targets.
+A target just above it often has a design estimate below, by chance. From 0 to 2 the error of
+stronger targets falls by 4 % and no other changes. There is no head start at the weakest reference:
+new models are seldom weaker than all, and there large sets of references are dense.
 """
 
 _RAMP = 2.0
@@ -162,7 +163,7 @@ def split_parts(
     centre = whole.model if whole.design is None else whole.design
     error = max(whole.standard_error, 1e-12)
     excess = max(centre - high, low - centre)
-    reach = max(excess + _HEAD_START * error, 0.0)
+    reach = max(centre - high + _HEAD_START * error, low - centre, 0.0)
     beyond = min(reach / (_RAMP * error), 1.0)
     prior = _PRIOR_PER_EXCESS * reach
     plain = whole if only_groups is None else assess(estimator, y, 0.0, only_groups)
