@@ -20,6 +20,7 @@ LAYERS = (
     "backtest",
     "workflows",
     "report",
+    "commands",
     "cli",
 )
 """From the ground up: a module imports from its own layer and from those before it."""

@@ -16,12 +16,11 @@ SHARED = {"--help", "--version", "--install-completion", "--show-completion"}
 
 def leaves(command, name="disco"):
     """Yield (full name, command) of every command that does something itself."""
-    children = getattr(command, "commands", None)
-    if children is None:
+    if not hasattr(command, "list_commands"):
         yield name, command
         return
-    for child_name, child in children.items():
-        yield from leaves(child, f"{name} {child_name}")
+    for child in command.list_commands(None):
+        yield from leaves(command.get_command(None, child), f"{name} {child}")
 
 
 COMMANDS = dict(leaves(PROGRAM))

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from disco_cli.cli_support import (
+from disco_cli.commands.support import (
     DEFAULT_FOLDER,
     Folder,
     Force,
@@ -17,6 +17,7 @@ from disco_cli.cli_support import (
     Output,
     Predictions,
     Quiet,
+    command,
     read_options,
     target_path,
     watch,
@@ -72,7 +73,7 @@ def backtest(
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
-    r"""Measure how well each method would have predicted the models already known.
+    """Measure how well each method would have predicted the models already known.
 
     Writes backtest.jsonl (a line for each finished cell; a rerun goes on where it stopped) and
     backtest.csv, and prints the comparison.
@@ -133,3 +134,6 @@ def _cores() -> int:
 
     affinity = getattr(os, "sched_getaffinity", None)  # the cores that this process may use
     return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+app = command(backtest)

@@ -1,43 +1,27 @@
-"""What all commands share: the group that maps errors to exit codes, options, and output."""
+"""What commands share: options that mean the same everywhere, and where results go."""
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer.core import TyperGroup
 
-from disco_cli.errors import EXIT_INTERRUPTED, EXIT_OK, DiscoError, UsageError
-from disco_cli.report.console import say
+from disco_cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from disco_cli.progress import Progress
     from disco_cli.workflows.inputs import ReadOptions
 
 
-class DiscoGroup(TyperGroup):
-    """The command group; prints a :class:`DiscoError` as one line and exits with its code."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command and turn the errors that a user can mend into exit codes."""
-        try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()
-        except DiscoError as error:
-            say(f"error: {' '.join(str(error).split())}")
-            raise typer.Exit(error.exit_code) from None
-        except BrokenPipeError:
-            # The reader (head, less) has seen enough. Nothing more can be written, and the
-            # interpreter must not complain when it flushes stdout at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(EXIT_OK) from None
-        except KeyboardInterrupt:
-            say("interrupted")
-            raise typer.Exit(EXIT_INTERRUPTED) from None
-        return result
+def command(function: Callable[..., None]) -> typer.Typer:
+    """Return the app of a single command."""
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command()(function)
+    return app
 
 
 Predictions = Annotated[

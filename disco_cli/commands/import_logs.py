@@ -1,29 +1,27 @@
-"""``disco import`` and ``disco export``: the way from and to other evaluation tools."""
+"""The commands ``disco import TOOL``."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from disco_cli.cli_support import (
-    DEFAULT_FOLDER,
+from disco_cli.commands.support import (
     Filters,
-    Folder,
     Force,
     Json,
     Metrics,
     Output,
     Quiet,
-    target_path,
 )
 from disco_cli.errors import UsageError
 
-imports = typer.Typer(
+app = typer.Typer(
+    add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
-    help=r"""Turn logs of other evaluation tools into prediction files.
+    help="""Turn logs of other evaluation tools into prediction files.
 
     \b
     disco import lm-eval results/ --metric acc -o preds/
@@ -51,13 +49,7 @@ FullRuns = Annotated[
 PREDS = Path("preds")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module to the program."""
-    app.add_typer(imports, name="import")
-    app.command("export")(export)
-
-
-@imports.command("lm-eval")
+@app.command("lm-eval")
 def lm_eval(
     paths: Paths = None,
     *,
@@ -72,7 +64,7 @@ def lm_eval(
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
-    r"""Import logs of lm-evaluation-harness 0.4, run with --log_samples.
+    """Import logs of lm-evaluation-harness 0.4, run with --log_samples.
 
     \b
     disco import lm-eval results/ --metric acc -o preds/
@@ -81,7 +73,7 @@ def lm_eval(
     _import("lm-eval", paths, choices, output, partial, as_json, quiet, force)
 
 
-@imports.command("inspect")
+@app.command("inspect")
 def inspect(
     paths: Paths = None,
     *,
@@ -94,7 +86,7 @@ def inspect(
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
-    r"""Import logs of inspect_ai, .eval or .json; epochs are averaged.
+    """Import logs of inspect_ai, .eval or .json; epochs are averaged.
 
     \b
     disco import inspect logs/ --metric choice -o preds/
@@ -103,7 +95,7 @@ def inspect(
     _import("inspect", paths, choices, output, partial, as_json, quiet, force)
 
 
-@imports.command("helm")
+@app.command("helm")
 def helm(
     paths: Paths = None,
     *,
@@ -117,7 +109,7 @@ def helm(
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
-    r"""Import runs of HELM: folders with per_instance_stats.json.
+    """Import runs of HELM: folders with per_instance_stats.json.
 
     \b
     disco import helm runs/ --metric exact_match --filter test -o preds/
@@ -126,7 +118,7 @@ def helm(
     _import("helm", paths, choices, output, partial, as_json, quiet, force)
 
 
-@imports.command("lighteval")
+@app.command("lighteval")
 def lighteval(
     paths: Paths = None,
     *,
@@ -138,7 +130,7 @@ def lighteval(
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
-    r"""Import details of lighteval: details_*.parquet.
+    """Import details of lighteval: details_*.parquet.
 
     \b
     disco import lighteval output/ --metric acc -o preds/
@@ -147,7 +139,7 @@ def lighteval(
     _import("lighteval", paths, choices, output, False, as_json, quiet, force)
 
 
-@imports.command("csv")
+@app.command("csv")
 def csv_table(
     paths: Paths = None,
     *,
@@ -157,7 +149,7 @@ def csv_table(
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
-    r"""Import tables of scores: columns model and sample_id, or models × samples.
+    """Import tables of scores: columns model and sample_id, or models × samples.
 
     \b
     disco import csv scores.csv -o preds/
@@ -202,43 +194,3 @@ def _import(
         force=force,
     )
     show_import(result, as_json=as_json, quiet=quiet)
-
-
-def export(
-    selection: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="SELECTION", help="The selection [default: selection.json in --dir]."
-        ),
-    ] = None,
-    *,
-    to: Annotated[
-        Literal["lm-eval", "inspect", "ids", "csv", "jsonl"],
-        typer.Option("--to", help="Whom the list of samples is for."),
-    ],
-    task: Annotated[
-        str | None, typer.Option("--task", metavar="NAME", help="Export this task only.")
-    ] = None,
-    folder: Folder = DEFAULT_FOLDER,
-    output: Output = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    force: Force = False,
-) -> None:
-    r"""Hand the selected samples to another evaluation tool.
-
-    \b
-    disco export disco-run/selection.json --to lm-eval -o samples.json
-    """
-    from disco_cli.harness.export import Target
-    from disco_cli.report.harness import show_export
-    from disco_cli.workflows.export import export as run
-
-    result = run(
-        selection or folder / "selection.json",
-        to=Target(to),
-        task=task,
-        output=target_path(output, None),
-        force=force,
-    )
-    show_export(result, as_json=as_json, quiet=quiet)

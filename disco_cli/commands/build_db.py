@@ -1,0 +1,83 @@
+"""The command ``disco build-db``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from disco_cli.commands.support import (
+    DEFAULT_FOLDER,
+    Filters,
+    Folder,
+    Force,
+    Json,
+    KindName,
+    Metrics,
+    NoAnswer,
+    Output,
+    Predictions,
+    Quiet,
+    Seed,
+    command,
+    read_options,
+    target_path,
+    watch,
+)
+
+
+def build_db(
+    preds: Predictions = None,
+    *,
+    selection: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="The selection [default: selection.json in --dir]."),
+    ] = None,
+    truth: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Known full scores, CSV or Parquet: model, score."),
+    ] = None,
+    average: Annotated[
+        Literal["micro", "macro"],
+        typer.Option(help="Mean over samples, or over groups of equal weight."),
+    ] = "micro",
+    neighbours: Annotated[
+        int, typer.Option(min=1, help="How many reference models kNN averages.")
+    ] = 5,
+    seed: Seed = 0,
+    folder: Folder = DEFAULT_FOLDER,
+    output: Output = None,
+    kind: KindName = "auto",
+    no_answer: NoAnswer = "missing",
+    metric: Metrics = None,
+    filter_name: Filters = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    force: Force = False,
+) -> None:
+    """Learn from the reference models how outputs map to the full score; writes db/.
+
+    \b
+    disco build-db preds/*.npz
+    """
+    from disco_cli.estimation.truth import Average
+    from disco_cli.report import build as report
+    from disco_cli.workflows.build import build_db as run
+
+    result = run(
+        preds or (),
+        selection=selection or folder / "selection.json",
+        truth=truth,
+        average=Average(average),
+        n_neighbours=neighbours,
+        seed=seed,
+        read=read_options(kind, no_answer, metric, filter_name),
+        output=target_path(output, folder / "db", allow_dash=False),
+        force=force,
+        progress=watch(quiet=quiet),
+    )
+    report.show(result, as_json=as_json, quiet=quiet)
+
+
+app = command(build_db)

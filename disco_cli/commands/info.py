@@ -1,0 +1,35 @@
+"""The command ``disco info``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from disco_cli.commands.support import (
+    Json,
+    KindName,
+    command,
+    read_options,
+)
+
+
+def info(
+    path: Annotated[Path, typer.Argument(help="A prediction file, an artifact or a database.")],
+    *,
+    kind: KindName = "auto",
+    as_json: Json = False,
+) -> None:
+    """Say what a prediction file, a selection, scores or a database holds.
+
+    \b
+    disco info disco-run/db
+    """
+    from disco_cli.report import info as report
+    from disco_cli.workflows.info import info as run
+
+    report.show(run(path, read=read_options(kind)), as_json=as_json)
+
+
+app = command(info)

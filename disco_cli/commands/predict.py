@@ -1,0 +1,83 @@
+"""The command ``disco predict``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from disco_cli.commands.support import (
+    DEFAULT_FOLDER,
+    Filters,
+    Folder,
+    Force,
+    Json,
+    KindName,
+    Metrics,
+    Output,
+    Predictions,
+    Quiet,
+    command,
+    read_options,
+    target_path,
+)
+
+
+def predict(
+    models: Predictions = None,
+    *,
+    database: Annotated[
+        Path | None,
+        typer.Option("--db", metavar="PATH", help="The database [default: db/ in --dir]."),
+    ] = None,
+    predictor: Annotated[
+        Literal["rf", "knn"], typer.Option(help="Forest or nearest neighbours.")
+    ] = "rf",
+    level: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Coverage the interval is made for.")
+    ] = 0.9,
+    fail_under: Annotated[
+        float | None,
+        typer.Option(help="Exit with 5 if an estimate is lower than this.", show_default=False),
+    ] = None,
+    max_width: Annotated[
+        float | None,
+        typer.Option(help="Exit with 5 if an interval is wider than this.", show_default=False),
+    ] = None,
+    folder: Folder = DEFAULT_FOLDER,
+    output: Output = None,
+    kind: KindName = "auto",
+    metric: Metrics = None,
+    filter_name: Filters = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    force: Force = False,
+) -> None:
+    """Estimate new models from their outputs on the K samples alone.
+
+    \b
+    disco predict new_model.npz
+    """
+    from disco_cli.report import predict as report
+    from disco_cli.workflows.predict import predict as run
+
+    result = run(
+        models or (),
+        database=database or folder / "db",
+        selection=folder / "selection.json" if database is None else None,
+        predictor=predictor,
+        level=level,
+        read=read_options(kind, metrics=metric, filters=filter_name),
+    )
+    report.show(
+        result,
+        as_json=as_json,
+        quiet=quiet,
+        output=target_path(output, None),
+        force=force,
+    )
+    result.check(fail_under=fail_under, max_width=max_width)
+
+
+app = command(predict)

@@ -1,0 +1,55 @@
+"""The command ``disco score``."""
+
+from __future__ import annotations
+
+from disco_cli.commands.support import (
+    DEFAULT_FOLDER,
+    Filters,
+    Folder,
+    Force,
+    Json,
+    KindName,
+    Metrics,
+    NoAnswer,
+    Output,
+    Predictions,
+    Quiet,
+    command,
+    read_options,
+    target_path,
+    watch,
+)
+
+
+def score(
+    preds: Predictions = None,
+    *,
+    folder: Folder = DEFAULT_FOLDER,
+    output: Output = None,
+    kind: KindName = "auto",
+    no_answer: NoAnswer = "missing",
+    metric: Metrics = None,
+    filter_name: Filters = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    force: Force = False,
+) -> None:
+    """Score how much the models disagree on each sample; writes scores.parquet.
+
+    \b
+    disco score preds/*.npz
+    """
+    from disco_cli.report import score as report
+    from disco_cli.workflows.score import score as run
+
+    result = run(
+        preds or (),
+        read=read_options(kind, no_answer, metric, filter_name),
+        output=target_path(output, folder / "scores.parquet"),
+        force=force,
+        progress=watch(quiet=quiet),
+    )
+    report.show(result, as_json=as_json, quiet=quiet)
+
+
+app = command(score)

@@ -1,0 +1,80 @@
+"""The command ``disco select``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from disco_cli.commands.support import (
+    DEFAULT_FOLDER,
+    Filters,
+    Folder,
+    Force,
+    Json,
+    KindName,
+    Metrics,
+    NoAnswer,
+    Output,
+    Predictions,
+    Quiet,
+    Seed,
+    command,
+    read_options,
+    target_path,
+    watch,
+)
+
+
+def select(
+    preds: Predictions = None,
+    *,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="How many samples.")] = 100,
+    method: Annotated[
+        Literal["pds", "jsd", "random", "stratified-random"],
+        typer.Option(help="How they are chosen."),
+    ] = "pds",
+    stratify: Annotated[
+        bool, typer.Option("--stratify", help="Take an equal share of every group.")
+    ] = False,
+    seed: Seed = 0,
+    scores: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Reuse this scores.parquet instead of PREDS…"),
+    ] = None,
+    folder: Folder = DEFAULT_FOLDER,
+    output: Output = None,
+    kind: KindName = "auto",
+    no_answer: NoAnswer = "missing",
+    metric: Metrics = None,
+    filter_name: Filters = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    force: Force = False,
+) -> None:
+    """Select the K samples that tell models apart; writes selection.json.
+
+    \b
+    disco select --k 100 preds/*.npz
+    """
+    from disco_cli.report import select as report
+    from disco_cli.workflows.select import Method
+    from disco_cli.workflows.select import select as run
+
+    result = run(
+        preds or (),
+        k=k,
+        method=Method(method),
+        stratify=stratify,
+        seed=seed,
+        scores=scores,
+        read=read_options(kind, no_answer, metric, filter_name),
+        output=target_path(output, folder / "selection.json"),
+        force=force,
+        progress=watch(quiet=quiet),
+    )
+    report.show(result, as_json=as_json, quiet=quiet)
+
+
+app = command(select)
