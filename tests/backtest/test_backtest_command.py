@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from support import ROOT
 
 FAST = ("--methods", "random,random-ridge,mean", "--jobs", "1")
 
