@@ -85,7 +85,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Task:
-    """Cells that share work, in cell order; ``first`` … number them within the whole plan."""
+    """Cells that can share work, each with its number in the whole plan, in that order."""
 
     split: Split
     cells: tuple[tuple[int, Cell], ...]
@@ -122,12 +122,16 @@ def plan(data: BacktestData, options: BacktestOptions) -> tuple[list[Cell], list
 
 
 def make_tasks(cells: Sequence[Cell], splits: Sequence[Split], done: set[str]) -> list[Task]:
-    """Group the cells that are not done: those of one split that share work belong together."""
-    groups: dict[tuple[int, int, str], list[tuple[int, Cell]]] = {}
+    """Group the cells that are not done: those that can share work belong together.
+
+    Repeats with the same references (all but those of ``random``) share as well.
+    """
+    groups: dict[tuple[bytes, str], list[tuple[int, Cell]]] = {}
     for number, cell in enumerate(cells):
         if cell.key not in done:
             shares = METHODS[cell.method].shares or cell.method
-            groups.setdefault((cell.repeat, cell.fold, shares), []).append((number, cell))
+            key = (splits[number].references.tobytes(), shares)
+            groups.setdefault(key, []).append((number, cell))
     return [Task(splits[group[0][0]], tuple(group)) for group in groups.values()]
 
 
@@ -183,7 +187,7 @@ class CellRunner:
     data: BacktestData
     run_id: str
     level: float
-    _last: tuple[tuple[int, int], References, TimedMemo] | None = field(default=None, repr=False)
+    _last: tuple[bytes, References, TimedMemo] | None = field(default=None, repr=False)
 
     def run(self, split: Split, cell: Cell) -> tuple[dict[str, Any], float]:
         """Return the row of one cell and the seconds it took.
@@ -231,7 +235,7 @@ class CellRunner:
         }
 
     def _references(self, split: Split) -> tuple[References, TimedMemo]:
-        key = (split.repeat, split.fold)
+        key = split.references.tobytes()
         if self._last is None or self._last[0] != key:
             memo = TimedMemo()
             self._last = (key, references_of(self.data, split, self.level, memo), memo)

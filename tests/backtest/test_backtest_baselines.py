@@ -39,6 +39,7 @@ EXACT = {
     "anchor-corr-gp-irt",
     "anchor-irt-gp-irt",
     "random-aipw",
+    "auto",
 }
 """Methods that return the full score at K = N; the docstrings of the others say why they do not."""
 

@@ -241,6 +241,14 @@ def test_tasks_hold_the_cells_that_share_work():
     assert sum(len(task.cells) for task in tasks) == len(cells) - 1
 
 
+def test_repeats_with_the_same_references_share_work():
+    data = World()()
+    options = BacktestOptions((5,), ("random-irt",), SplitKind.STRONGEST, seeds=3)
+    cells, splits = plan(data, options)
+    (task,) = make_tasks(cells, splits, set())
+    assert [cell.repeat for _, cell in task.cells] == [0, 1, 2]
+
+
 def test_shared_work_is_charged_to_everybody_who_uses_it():
     memo = TimedMemo()
     memo.begin()

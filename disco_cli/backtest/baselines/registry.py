@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from disco_cli.backtest.baselines import (
     aipw,
     anchors,
+    auto,
     direct,
     disco,
     irt,
@@ -71,6 +72,7 @@ METHODS: dict[str, Method] = {
         Method("pds-knn", disco.fit_pds_nearest, "DISCO: PDS, PCA, kNN", "disagreement"),
         Method("jsd-forest", disco.fit_jsd_forest, "DISCO: JSD, PCA, forest", "disagreement"),
         Method("jsd-knn", disco.fit_jsd_nearest, "DISCO: JSD, PCA, kNN", "disagreement"),
+        Method("auto", auto.fit_auto, "our own: strata, factors and the design", "auto"),
     )
 }
 """In the order of tables."""
