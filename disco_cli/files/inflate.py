@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import zlib
+from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from disco_cli.errors import InputError
@@ -19,6 +20,19 @@ if TYPE_CHECKING:
 
 _FED_BYTES = 1 << 16  # what was fed and not yet inflated is copied at every call, and kept
 _SKIPPED_BYTES = 1 << 20
+
+
+@cache
+def _fast_zlib() -> Any:
+    """Return ISA-L's zlib where it is installed (extra ``fast``), else Python's own.
+
+    It inflates twice as fast, but its state cannot be copied.
+    """
+    try:
+        from isal import isal_zlib
+    except ImportError:
+        return zlib
+    return isal_zlib
 
 
 class Inflater:
@@ -73,7 +87,9 @@ class Inflater:
             if cursor is not None and mark <= cursor.at <= start:
                 self._cursor = None  # another thread must not read on from here too
                 return cursor
-            return self._marks[mark].copy() if mark >= 0 else _Stream(self.stored)
+            if mark >= 0:
+                return self._marks[mark].copy()
+            return _Stream(self.stored, zlib if self.stride else _fast_zlib())
 
     def _passed(self, begin: int, end: int) -> range:
         """Return where models begin between two positions."""
@@ -101,16 +117,17 @@ class _Stream:
     where in the file the next bytes to inflate are.
     """
 
-    def __init__(self, stored: StoredArray) -> None:
+    def __init__(self, stored: StoredArray, library: Any) -> None:
         self.stored = stored
+        self.library = library
         self.at = -stored.skip
         self.position = stored.offset
         self.crc = 0
-        self.machine = zlib.decompressobj(-zlib.MAX_WBITS)
+        self.machine = library.decompressobj(-zlib.MAX_WBITS)
 
     def copy(self) -> _Stream:
         """Return another stream that stands at the same place."""
-        twin = _Stream(self.stored)
+        twin = _Stream(self.stored, self.library)
         twin.at, twin.position, twin.crc = self.at, self.position, self.crc
         twin.machine = self.machine.copy()
         return twin
@@ -131,13 +148,13 @@ class _Stream:
                 self.position += len(fed)
             try:
                 piece = self.machine.decompress(fed, size - filled)
-            except zlib.error as error:
+            except self.library.error as error:
                 raise self._damaged(str(error)) from error
             if not piece and (self.machine.eof or not fed):
                 raise self._damaged("the data end too early")
             result[filled : filled + len(piece)] = piece
             filled += len(piece)
-        self.crc = zlib.crc32(result, self.crc)
+        self.crc = self.library.crc32(result, self.crc)
         self.at += size
         return result
 

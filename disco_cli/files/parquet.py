@@ -62,7 +62,8 @@ ALIASES = {
 }
 _WIDE = re.compile(r"p_(0|[1-9][0-9]*)")
 _KIND, _CLASS_NAMES, _N_CLASSES = b"disco.kind", b"disco.class_names", b"disco.n_classes"
-_ROWS_PER_GROUP = 1 << 16
+_VALUES_PER_GROUP = 1 << 22
+"""A row group is decoded as a whole: 16 MiB in single precision."""
 
 
 def open_parquet(path: str, kind: Kind | None = None) -> PredictionFile:
@@ -289,6 +290,8 @@ def write_parquet(
         return pa.table(columns).replace_schema_metadata(metadata)
 
     first = rows(0)
+    width = values.shape[-1] if kind.has_classes else 1
+    rows_per_group = max(_VALUES_PER_GROUP // width, 1)
     with (
         atomic_write(path) as file,
         pq.ParquetWriter(
@@ -296,7 +299,7 @@ def write_parquet(
         ) as writer,
     ):
         for m in range(len(values) if stacked else 1):
-            writer.write_table(first if m == 0 else rows(m), row_group_size=_ROWS_PER_GROUP)
+            writer.write_table(first if m == 0 else rows(m), row_group_size=rows_per_group)
 
 
 def _of_model(stacked: bool, array: NDArray[Any], m: int) -> NDArray[Any]:

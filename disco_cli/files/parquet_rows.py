@@ -13,6 +13,7 @@ import numpy as np
 
 from disco_cli.errors import InputError
 from disco_cli.files.kept import SMALL_BYTES, keep
+from disco_cli.files.location import local_path, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -41,6 +42,20 @@ def _as_array(column: Any) -> NDArray[Any]:
     whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     result: NDArray[Any] = whole.to_numpy(zero_copy_only=False)
     return result
+
+
+@contextmanager
+def _parquet_file(path: str, **options: Any) -> Iterator[Any]:
+    """Open a Parquet file of this machine or behind a URL."""
+    import pyarrow.parquet as pq
+
+    local = local_path(path)
+    if local is not None:
+        with pq.ParquetFile(local, **options) as file:
+            yield file
+    else:
+        with opened(path) as source, pq.ParquetFile(source, **options) as file:
+            yield file
 
 
 @dataclass
@@ -75,9 +90,7 @@ class ParquetTable:
     @classmethod
     def open(cls, path: str) -> ParquetTable:
         """Read the footer of a file."""
-        import pyarrow.parquet as pq
-
-        with _readable(path), pq.ParquetFile(path) as file:
+        with _readable(path), _parquet_file(path) as file:
             schema = file.schema_arrow
             groups = file.metadata
             sizes = [groups.row_group(g).num_rows for g in range(groups.num_row_groups)]
@@ -116,6 +129,11 @@ class ParquetTable:
         )
         if not regular:
             self.rows = self._rows(count)
+
+    def forget_rows(self) -> None:
+        """Let go of what is known of each row where the order of rows tells it too."""
+        if self.rows is None:
+            self.models = self.samples = np.zeros(0, np.int64)
 
     def _number_samples(self) -> None:
         sizes = np.bincount(self.models)
@@ -226,11 +244,9 @@ class ParquetTable:
 
     def groups(self, numbers: Sequence[int] | range, columns: Sequence[str]) -> Iterator[Any]:
         """Read some row groups, one at a time."""
-        import pyarrow.parquet as pq
-
         with (
             _readable(self.path),
-            pq.ParquetFile(self.path, page_checksum_verification=True) as file,
+            _parquet_file(self.path, page_checksum_verification=True) as file,
         ):
             for number in numbers:
                 group = file.read_row_group(number, columns=list(columns), use_threads=False)
@@ -238,6 +254,14 @@ class ParquetTable:
                 if len(group) != rows:
                     raise ValueError(f"row group {number} has {len(group)} rows of {rows}")
                 yield group
+
+    def head(self, count: int, columns: Sequence[str]) -> Any:
+        """Read the first rows, without decoding the rest of their row group."""
+        import pyarrow as pa
+
+        with _readable(self.path), _parquet_file(self.path) as file:
+            batches = file.iter_batches(count, columns=list(columns), use_threads=False)
+            return pa.Table.from_batches([next(batches)])
 
     def _codes(self, column: str) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Return a column as numbers of its distinct values, and these in order of appearance."""
@@ -278,9 +302,7 @@ class ParquetTable:
             return result
 
     def _read(self, column: str) -> Any:
-        import pyarrow.parquet as pq
-
-        with pq.ParquetFile(
+        with _parquet_file(
             self.path, read_dictionary=[column], page_checksum_verification=True
         ) as file:
             values = file.read(columns=[column], use_threads=False)[column]
@@ -308,19 +330,44 @@ class RowReader:
 
     def __call__(self, model: int, rows: Rows) -> NDArray[Any]:
         """Return rows of one model, (n,) or (n, C)."""
-        if self._small:
-            values = keep(self, 0, self._all)[model]
-        else:
-            values = keep(self, model, partial(self._model, model))
-        result: NDArray[Any] = values[rows]
+        if self.table.rows is not None and self._small:
+            whole: NDArray[Any] = keep(self, 0, self._all)[model]
+            return whole[rows]
+        wanted = self._numbers(model, rows)
+        starts = self.table.group_starts
+        found = np.searchsorted(starts, wanted, side="right") - 1
+        groups = np.unique(found[wanted >= 0])
+        if len(groups) == 1 and (wanted >= 0).all():
+            part: NDArray[Any] = keep(self, int(groups[0]), partial(self._group, int(groups[0])))
+            at = wanted - starts[groups[0]]
+            consecutive = at[-1] - at[0] == len(at) - 1 and (np.diff(at) == 1).all()
+            return part[at[0] : at[-1] + 1] if consecutive else part[at]
+        result = self._empty((len(wanted), *self.shape[2:]))
+        for group in groups.tolist():
+            inside = (found == group) & (wanted >= 0)
+            values = keep(self, group, partial(self._group, group))
+            result[inside] = values[wanted[inside] - starts[group]]
         return result
 
     def first_rows(self, count: int) -> NDArray[Any]:
         """Return the first rows of the first model."""
         if self.table.rows is not None:
             return self(0, slice(0, count))
-        group = next(self.table.groups([0], self.columns))
-        return self._block(group.slice(0, min(count, self.shape[1])), 0)
+        return self._block(self.table.head(min(count, self.shape[1]), self.columns), 0)
+
+    def _numbers(self, model: int, rows: Rows) -> NDArray[np.int64]:
+        """Return which rows of the file these rows of a model are, -1 where there is none."""
+        if self.table.rows is not None:
+            mine: NDArray[np.int64] = self.table.rows[model]
+            return mine[rows]
+        n = self.shape[1]
+        numbers = np.arange(*rows.indices(n)) if isinstance(rows, slice) else rows
+        return numbers + model * n
+
+    def _group(self, number: int) -> NDArray[Any]:
+        """Return the values of all rows of a row group."""
+        start = int(self.table.group_starts[number])
+        return self._block(next(self.table.groups([number], self.columns)), start)
 
     def _dtype(self) -> np.dtype[Any]:
         import pyarrow as pa
@@ -345,24 +392,6 @@ class RowReader:
             rows = slice(start, start + len(group))
             result[self.table.models[rows], self.table.samples[rows]] = self._block(group, start)
             start += len(group)
-        return result
-
-    def _model(self, model: int) -> NDArray[Any]:
-        """Return the values of one model, (N, …), from the row groups that hold them."""
-        result = self._empty(self.shape[1:])
-        starts = self.table.group_starts
-        n = self.shape[1]
-        if self.table.rows is None:
-            mine = np.arange(model * n, (model + 1) * n)
-        else:
-            mine = self.table.rows[model]
-        groups = np.unique(np.searchsorted(starts, mine[mine >= 0], side="right") - 1)
-        for number, group in zip(
-            groups, self.table.groups(groups.tolist(), self.columns), strict=True
-        ):
-            start, end = starts[number], starts[number + 1]
-            inside = (mine >= start) & (mine < end)
-            result[inside] = self._block(group, int(start))[mine[inside] - start]
         return result
 
     def _empty(self, shape: tuple[int, ...]) -> NDArray[Any]:
