@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disco_cli.errors import ArtifactError, InputError, OutputError
+from disco_cli.files.url_path import is_behind_url, write_folder
 from disco_cli.selection.subset import Selection, parse_selection
 
 FORMAT = 1
@@ -118,6 +119,12 @@ class Database:
         if folder.exists() and not force and not is_database(folder):
             message = f"{folder}: exists and is not a database of disco; --force replaces it"
             raise OutputError(message)
+        if is_behind_url(folder):
+            try:
+                write_folder(folder, self._files(), last=MANIFEST)
+            except OSError as error:
+                raise OutputError(f"{folder}: cannot be written: {error}") from error
+            return
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))

@@ -40,6 +40,12 @@ class OutputError(DiscoError):
     exit_code = EXIT_BAD_INPUT
 
 
+class ClusterError(DiscoError):
+    """A Dask cluster that cannot be reached, was lost, or runs other versions."""
+
+    exit_code = EXIT_BAD_INPUT
+
+
 class ArtifactError(DiscoError):
     """An artifact that is damaged, or artifacts that do not fit together."""
 

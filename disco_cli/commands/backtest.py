@@ -22,6 +22,7 @@ from disco_cli.commands.support import (
     target_path,
     watch,
 )
+from disco_cli.files.url_path import as_path
 
 
 def backtest(
@@ -44,7 +45,11 @@ def backtest(
     ] = False,
     families: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="Families, CSV: model, family; implies --by-family."),
+        typer.Option(
+            parser=as_path,
+            metavar="PATH",
+            help="Families, CSV: model, family; implies --by-family.",
+        ),
     ] = None,
     k: Annotated[
         str | None,

@@ -25,6 +25,7 @@ from disco_cli.commands.support import (
     target_path,
     watch,
 )
+from disco_cli.files.url_path import as_path
 
 
 def build_db(
@@ -32,11 +33,15 @@ def build_db(
     *,
     selection: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="The selection [default: selection.json in --dir]."),
+        typer.Option(
+            parser=as_path, metavar="PATH", help="The selection [default: selection.json in --dir]."
+        ),
     ] = None,
     truth: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="Known full scores, CSV or Parquet: model, score."),
+        typer.Option(
+            parser=as_path, metavar="PATH", help="Known full scores, CSV or Parquet: model, score."
+        ),
     ] = None,
     average: Annotated[
         Literal["micro", "macro"],

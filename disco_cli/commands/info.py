@@ -13,10 +13,16 @@ from disco_cli.commands.support import (
     command,
     read_options,
 )
+from disco_cli.files.url_path import as_path
 
 
 def info(
-    path: Annotated[Path, typer.Argument(help="A prediction file, an artifact or a database.")],
+    path: Annotated[
+        Path,
+        typer.Argument(
+            parser=as_path, metavar="PATH", help="A prediction file, an artifact or a database."
+        ),
+    ],
     *,
     kind: KindName = "auto",
     as_json: Json = False,

@@ -22,6 +22,7 @@ from disco_cli.commands.support import (
     read_options,
     target_path,
 )
+from disco_cli.files.url_path import as_path
 
 
 def predict(
@@ -29,7 +30,9 @@ def predict(
     *,
     database: Annotated[
         Path | None,
-        typer.Option("--db", metavar="PATH", help="The database [default: db/ in --dir]."),
+        typer.Option(
+            "--db", parser=as_path, metavar="PATH", help="The database [default: db/ in --dir]."
+        ),
     ] = None,
     predictor: Annotated[
         Literal["rf", "knn"], typer.Option(help="Forest or nearest neighbours.")

@@ -25,6 +25,7 @@ from disco_cli.commands.support import (
     target_path,
     watch,
 )
+from disco_cli.files.url_path import as_path
 
 
 def select(
@@ -41,7 +42,9 @@ def select(
     seed: Seed = 0,
     scores: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="Reuse this scores.parquet instead of PREDS…"),
+        typer.Option(
+            parser=as_path, metavar="PATH", help="Reuse this scores.parquet instead of PREDS…"
+        ),
     ] = None,
     folder: Folder = DEFAULT_FOLDER,
     output: Output = None,

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from disco_cli.errors import UsageError
+from disco_cli.files.url_path import as_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from disco_cli.disagreement.plan import EngineOptions
     from disco_cli.progress import Progress
     from disco_cli.workflows.inputs import ReadOptions
 
@@ -30,7 +32,14 @@ Predictions = Annotated[
 ]
 Folder = Annotated[
     Path,
-    typer.Option("--dir", "-d", envvar="DISCO_DIR", help="Folder of the artifacts."),
+    typer.Option(
+        "--dir",
+        "-d",
+        envvar="DISCO_DIR",
+        metavar="PATH",
+        parser=as_path,
+        help="Folder of the artifacts.",
+    ),
 ]
 Output = Annotated[
     str | None,
@@ -60,7 +69,23 @@ Filters = Annotated[
     list[str] | None,
     typer.Option("--filter", metavar="NAME", help="Answer filter (HELM: split) to take of logs."),
 ]
+Memory = Annotated[
+    str, typer.Option(metavar="SIZE", help="Bound on the arrays held at once, such as 256MiB.")
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(min=1, help="Threads that read and compute [default: one per core]."),
+]
+Engine = Annotated[
+    Literal["local", "dask"],
+    typer.Option(help="Score in this process, or on Dask workers (disco-cli[dask])."),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Join this Dask scheduler, such as tcp://host:8786."),
+]
 DEFAULT_FOLDER = Path("disco-run")
+DEFAULT_MEMORY = "1GiB"
 
 
 def read_options(
@@ -81,6 +106,28 @@ def read_options(
     )
 
 
+def engine_options(
+    memory: str, threads: int | None, engine: str, scheduler: str | None
+) -> EngineOptions:
+    """Return how to score.
+
+    Raises
+    ------
+    UsageError
+        A size that cannot be read, or options that contradict each other.
+    """
+    from disco_cli.disagreement.plan import EngineOptions, parse_size
+
+    if scheduler is not None and engine != "dask":
+        raise UsageError("--scheduler: needs --engine dask")
+    return EngineOptions(
+        memory_bytes=parse_size(memory, "--memory"),
+        threads=threads,
+        distributed=engine == "dask",
+        scheduler=scheduler,
+    )
+
+
 def target_path(
     output: str | None, default: Path | None, *, allow_dash: bool = True
 ) -> Path | None:
@@ -94,7 +141,7 @@ def target_path(
     if output is None:
         return default
     if output != "-":
-        return Path(output)
+        return as_path(output)
     if not allow_dash:
         raise UsageError("-o -: a database is a folder and cannot be written to standard output")
     return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from dataclasses import dataclass
 
 from disco_cli.errors import UsageError
@@ -31,12 +32,18 @@ class EngineOptions:
         Bound on the arrays held at once, beyond the program and its libraries.
     threads : int or None
         Threads that read, inflate and compute; ``None`` for one per available core.
+    distributed : bool
+        Score on Dask workers; see :mod:`disco_cli.disagreement.cluster`.
+    scheduler : str or None
+        Address of the Dask scheduler to join; ``None`` starts workers on this machine.
     block_elements : int
         Values worked on at once by one thread.
     """
 
     memory_bytes: int = 1024 * MIB
     threads: int | None = None
+    distributed: bool = False
+    scheduler: str | None = None
     block_elements: int = BLOCK_ELEMENTS
 
     def __post_init__(self) -> None:
@@ -49,6 +56,21 @@ class EngineOptions:
     def n_threads(self) -> int:
         """Number of threads."""
         return self.threads or available_cores()
+
+
+def parse_size(text: str, option: str) -> int:
+    """Return a size such as ``256MiB``, ``1.5 GB`` or ``1000000`` in bytes.
+
+    Raises
+    ------
+    UsageError
+        It is no size.
+    """
+    match = re.fullmatch(r"([0-9]+\.?[0-9]*)\s*([kmgt]?)(i?)b?", text.strip().lower())
+    if match is None:
+        raise UsageError(f"{option} {text}: not a size; write it like 256MiB or 4GB")
+    number, prefix, binary = match.groups()
+    return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix or " "))
 
 
 def available_cores() -> int:

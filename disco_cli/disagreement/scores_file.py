@@ -91,7 +91,8 @@ def read_scores(path: Path) -> ScoresFile:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path)
+        with path.open("rb") as file:
+            table = pq.read_table(file)
     except FileNotFoundError:
         message = f"{path}: no scores there; run `disco score PREDS…` first"
         raise InputError(message) from None

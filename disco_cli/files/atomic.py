@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from disco_cli.errors import OutputError
+from disco_cli.files.location import is_failure_of_storage, local_path, reason_of, upload
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +40,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     ----------
     path : path
         The target. Its folder is made if need be, a symbolic link is followed, the permissions of
-        an existing file are kept. Into a device or a pipe the finished bytes are copied.
+        an existing file are kept. Into a device or a pipe the finished bytes are copied; behind a
+        URL the finished file is uploaded in one go.
 
     Yields
     ------
@@ -51,7 +53,12 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     OutputError
         If the folder or file cannot be written. The target is then as it was.
     """
-    target = Path(os.path.realpath(path))
+    local = local_path(path)
+    if local is None:
+        with _uploaded(os.fspath(path)) as file:
+            yield file
+        return
+    target = Path(os.path.realpath(local))
     try:
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, "a folder has that name")
@@ -78,6 +85,23 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise OutputError(
             f"{os.fspath(path)}: cannot be written: {reason}" + (f"; {advice}" if advice else "")
         ) from error
+
+
+@contextmanager
+def _uploaded(url: str) -> Iterator[BinaryIO]:
+    """Open a temporary file that is put in the place of a URL's when the block ends well."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="disco-") as folder:
+        source = Path(folder) / "content"
+        with source.open("x+b") as file:
+            yield file
+        try:
+            upload(source, url)
+        except Exception as error:
+            if not is_failure_of_storage(error):
+                raise
+            raise OutputError(f"{url}: cannot be written: {reason_of(error)}") from error
 
 
 @contextmanager

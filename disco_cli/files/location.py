@@ -34,24 +34,7 @@ def local_path(location: str | os.PathLike[str]) -> str | None:
     return None
 
 
-def join(folder: str | os.PathLike[str], name: str) -> str:
-    """Return the location of ``name`` inside a folder, which may be a URL."""
-    text = os.fspath(folder)
-    return f"{text.rstrip('/')}/{name}" if "://" in text else str(Path(text) / name)
-
-
-def exists(location: str | os.PathLike[str]) -> bool:
-    """Return whether there is a file or folder."""
-    path = local_path(location)
-    if path is not None:
-        return Path(path).exists()
-    url = os.fspath(location)
-    with _explained(url):
-        filesystem, inner = _remote(url)
-        return bool(filesystem.exists(inner))
-
-
-def expand(locations: Sequence[str]) -> list[str]:
+def expand(locations: Sequence[str | os.PathLike[str]]) -> list[str]:
     """Return the locations with patterns (``*``, ``?``, ``[…]``) in URLs replaced by what they match.
 
     Patterns of local paths are left to the shell.
@@ -62,12 +45,12 @@ def expand(locations: Sequence[str]) -> list[str]:
         If nothing matches a pattern.
     """
     expanded = []
-    for location in locations:
+    for location in [os.fspath(given) for given in locations]:
         if local_path(location) is not None or not any(mark in location for mark in "*?["):
             expanded.append(location)
             continue
         with _explained(location):
-            filesystem, inner = _remote(location)
+            filesystem, inner = remote(location)
             found = [filesystem.unstrip_protocol(name) for name in sorted(filesystem.glob(inner))]
         if not found:
             raise InputError(f"{location}: no file matches")
@@ -85,7 +68,7 @@ def opened(location: str, stamp: Stamp | None = None) -> Iterator[BinaryIO]:
                 _check(location, stamp, lambda: _stamp(os.fstat(file.fileno())))
                 yield file
             return
-        filesystem, inner = _remote(location)
+        filesystem, inner = remote(location)
         _check(location, stamp, lambda: stamp_of(location))
         with filesystem.open(inner, "rb") as file:
             yield cast("BinaryIO", file)
@@ -105,7 +88,7 @@ def read_range(location: str, start: int, size: int, stamp: Stamp | None = None)
     path = local_path(location)
     with _explained(location):
         if path is None:
-            filesystem, inner = _remote(location)
+            filesystem, inner = remote(location)
             data = cast("bytes", filesystem.cat_file(inner, start=start, end=start + size))
         else:
             handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
@@ -128,21 +111,15 @@ def stamp_of(location: str) -> Stamp:
     with _explained(location):
         if path is not None:
             return _stamp(Path(path).stat())
-        filesystem, inner = _remote(location)
+        filesystem, inner = remote(location)
         found = filesystem.info(inner)
         changed = str(found.get("ETag") or found.get("mtime") or found.get("LastModified") or "")
         return int(found["size"]), crc32(changed.encode())
 
 
-def read_file(location: str | os.PathLike[str]) -> bytes:
-    """Return the whole content of a file."""
-    with opened(os.fspath(location)) as file:
-        return file.read()
-
-
 def upload(source: Path, url: str) -> None:
     """Put a finished local file in the place of a URL's; stores replace an object in one step."""
-    filesystem, inner = _remote(url)
+    filesystem, inner = remote(url)
     filesystem.put_file(str(source), inner)
 
 
@@ -163,7 +140,7 @@ _DRIVERS = frozenset(
 )
 
 
-def _remote(url: str) -> tuple[Any, str]:
+def remote(url: str) -> tuple[Any, str]:
     """Return the fsspec file system of a URL, and the path inside it."""
     scheme = url.partition("://")[0]
     extra = "s3" if scheme in {"s3", "s3a"} else "urls"

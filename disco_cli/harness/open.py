@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from disco_cli.errors import InputError, UsageError
+from disco_cli.files.location import local_path
 from disco_cli.files.matrix import Kind, PredictionFile
 from disco_cli.files.open import open_predictions
 
@@ -88,7 +89,8 @@ def open_inputs(
     UsageError
         If a metric or filter must be chosen, or ``kind`` is not what a log holds.
     """
-    tools = [tool_of(Path(path)) for path in paths]
+    places_of_files = [local_path(path) for path in paths]  # logs are read from this machine only
+    tools = [None if place is None else tool_of(Path(place)) for place in places_of_files]
     opened: dict[int, list[PredictionFile]] = {}
     for tool in dict.fromkeys(tool for tool in tools if tool is not None):
         places = [i for i, one in enumerate(tools) if one is tool]

@@ -95,7 +95,8 @@ def _is_scores(path: Path) -> bool:
     import pyarrow.parquet as pq
 
     try:
-        return b"disco.format" in (pq.read_schema(path).metadata or {})
+        with path.open("rb") as file:
+            return b"disco.format" in (pq.read_schema(file).metadata or {})
     except (OSError, pa.ArrowException):
         return False  # the reader of prediction files will say what is wrong
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from disco_cli.errors import InputError, OutputError
 from disco_cli.files.align import align
+from disco_cli.files.location import expand
 from disco_cli.files.matrix import Benchmark, Kind, PredictionFile
 from disco_cli.harness.open import open_inputs
 
@@ -46,7 +47,7 @@ def open_files(paths: Sequence[str | Path], options: ReadOptions) -> list[Predic
     """
     if not paths:
         raise InputError("no prediction files given: the pattern matched nothing?")
-    return open_inputs(paths, options.kind, options.logs)
+    return open_inputs(expand(paths), options.kind, options.logs)
 
 
 def open_benchmark(paths: Sequence[str | Path], options: ReadOptions) -> Benchmark:
@@ -93,7 +94,8 @@ def _is_ours(path: Path) -> bool:
         if start == b"PAR1":
             import pyarrow.parquet as pq
 
-            return b"disco.format" in (pq.read_schema(path).metadata or {})
+            with path.open("rb") as file:
+                return b"disco.format" in (pq.read_schema(file).metadata or {})
         data = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return False

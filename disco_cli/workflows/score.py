@@ -88,7 +88,7 @@ def score(
     read : ReadOptions, optional
         How to understand the files.
     engine : EngineOptions, optional
-        Memory and threads.
+        Memory and threads, or a cluster.
     output : Path, optional
         Where to write ``scores.parquet``; nothing is written without it.
     force : bool
@@ -120,5 +120,11 @@ def score_aligned(
     benchmark: Benchmark, engine: EngineOptions | None, progress: Progress
 ) -> ScoresFile:
     """Return the scores of an aligned benchmark."""
-    scores = score_benchmark(benchmark, options=engine or EngineOptions(), progress=progress)
+    engine = engine or EngineOptions()
+    if engine.distributed:
+        from disco_cli.disagreement.cluster import score_on_cluster
+
+        scores = score_on_cluster(benchmark, options=engine, progress=progress)
+    else:
+        scores = score_benchmark(benchmark, options=engine, progress=progress)
     return ScoresFile(benchmark.samples, scores, {})

@@ -63,7 +63,8 @@ def _parquet_rows(path: Path) -> list[tuple[str, object]]:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path)
+        with path.open("rb") as file:
+            table = pq.read_table(file)
     except pa.ArrowException as error:
         raise InputError(f"{path}: cannot be read as Parquet: {error}") from error
     _check_columns(path, table.column_names)
