@@ -1,9 +1,9 @@
 """Backtest every method on every data set; write ``backtest_results.json``.
 
-    python benchmarks/backtest_results.py [SET …]
+    python benchmarks/backtest_results.py [--again METHOD] [SET …]
 
 Finished cells are kept in ``disco-run/backtest``: after a new method is registered only its cells
-run. ``backtest_report.py`` turns the JSON into ``docs/results.md``.
+run. ``--again`` drops the cells of a method whose code has changed. ``backtest_report.py`` turns the JSON into ``docs/results.md``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from disco_cli.backtest.splits import SplitKind
 from disco_cli.backtest.summary import flat, metric_names, summarise
 
 RESULT = Path(__file__).with_name("backtest_results.json")
-KS = (10, 30, 60, 100, 200)
 SEEDS = 3
 
 
@@ -45,7 +44,7 @@ def measure(chosen: DataSet) -> dict[str, object] | None:
     }
     for split in chosen.splits:
         start = time.perf_counter()
-        options = BacktestOptions(KS, tuple(METHODS), SplitKind(split), seeds=SEEDS)
+        options = BacktestOptions(chosen.ks, tuple(METHODS), SplitKind(split), seeds=SEEDS)
         path = CACHE / f"{chosen.name}-{split}.jsonl"
         rows = run_backtest(data, source, options, path, jobs=os.cpu_count() or 1, force=True)
         print(f"{chosen.name} {split}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
@@ -77,14 +76,26 @@ def _number(value: float) -> float | None:
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
+def forget(method: str) -> None:
+    """Drop the finished cells of one method."""
+    for path in CACHE.glob("*.jsonl"):
+        lines = path.read_text().splitlines(keepends=True)
+        marks = (f'"method": "{method}"', f'/{method}"')
+        path.write_text("".join(line for line in lines if not any(m in line for m in marks)))
+
+
 def main(names: list[str]) -> None:
     """Measure the sets of these names, all by default, and merge them into the JSON."""
+    if names[:1] == ["--again"]:
+        forget(names[1])
+        names = names[2:]
     result = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     for chosen in SETS:
         if not names or chosen.name in names:
             entry = measure(chosen)
             if entry is not None:
                 result[chosen.name] = entry
+                result = {each.name: result[each.name] for each in SETS if each.name in result}
                 RESULT.write_text(json.dumps(result, ensure_ascii=False, indent=1) + "\n")
 
 

@@ -19,6 +19,10 @@ CACHE = ROOT / "disco-run" / "backtest"
 """Rows of finished cells, so that a new method alone is run when it is added."""
 
 
+LARGE_KS = (30, 100)
+"""Where k-means over 10,000 samples would take most of the time."""
+
+
 @dataclass(frozen=True)
 class DataSet:
     """One set: where it is, what it holds, and which splits its dates allow."""
@@ -27,6 +31,7 @@ class DataSet:
     what: str
     source: str
     has_dates: bool = False
+    ks: tuple[int, ...] = (10, 30, 60, 100, 200)
     counts_no_answer: bool = False
 
     @property
@@ -78,6 +83,7 @@ SETS = (
         "cifar10",
         "CIFAR-10 and CIFAR-10.1 v4, predicted labels",
         "modestyachts/CIFAR-10.1, MIT; labels of cleanlab/label-errors, Apache-2.0",
+        ks=LARGE_KS,
         has_dates=True,
     ),
     DataSet(
@@ -89,6 +95,7 @@ SETS = (
         "mmlu_pro",
         "MMLU-Pro, 14 subjects, predicted labels, no answer counted as wrong",
         "TIGER-AI-Lab/MMLU-Pro, Apache-2.0",
+        ks=LARGE_KS,
         has_dates=True,
         counts_no_answer=True,
     ),
@@ -97,6 +104,7 @@ SETS = (
         "option logits on MMLU questions without labels; right = the answer that the mean "
         "probability of all models gives, a stand-in for the unknown truth",
         "smartyfh/LLM-Uncertainty-Bench, MIT",
+        ks=LARGE_KS,
     ),
 )
 

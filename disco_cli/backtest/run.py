@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from multiprocessing.connection import Connection, wait
@@ -139,6 +141,7 @@ def _work(connection: Connection, source: Source, run_id: str, level: float) -> 
     """Load the data and run tasks until there are none; the body of a worker."""
     # Ctrl-C reaches the whole group of processes; the parent ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with_the_parent, daemon=True).start()
     try:
         runner = CellRunner(source(), run_id, level)
         with single_threaded():
@@ -151,6 +154,14 @@ def _work(connection: Connection, source: Source, run_id: str, level: float) -> 
         return  # the parent is gone, so nobody wants the rest
     except Exception as error:  # noqa: BLE001  (raised again in the parent)
         connection.send(error)
+
+
+def _leave_with_the_parent() -> None:
+    """End this process when its parent has been killed, even in the middle of a long cell."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @contextmanager

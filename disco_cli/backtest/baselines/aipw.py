@@ -112,14 +112,7 @@ def difference_estimate(
     n, n_samples = len(y), len(weights)
     if n < 2 or len(np.unique(fold)) < 2 or weights[positions].sum() == 0:
         return Estimate(float(weighted_mean(y, weights[positions])) if n else math.nan)
-    folds = np.unique(fold)
-    residual = np.empty(n)
-    predicted = np.zeros(n_samples)
-    for part in folds:
-        out = fold == part
-        answer = _ridge_prediction(y[~out], features[positions[~out]], features)
-        residual[out] = y[out] - answer[positions[out]]
-        predicted += answer / len(folds)
+    residual, predicted = cross_fit(y, positions, features, fold)
     unseen = np.ones(n_samples, dtype=bool)
     unseen[positions] = False
     w = weights[positions]
@@ -130,6 +123,32 @@ def difference_estimate(
     variance = float(np.sum(centred**2)) / (n - 1)
     error = math.sqrt(variance / n * max(1 - n / n_samples, 0.0))
     return normal_interval(value, error, n, level)
+
+
+def cross_fit(
+    y: NDArray[np.float64],
+    positions: NDArray[np.int64],
+    features: NDArray[np.float64],
+    fold: NDArray[np.int64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Predict each response from the other folds, and every sample by the mean over folds.
+
+    Returns
+    -------
+    residual : NDArray of float64, shape (n,)
+        Responses minus predictions from the other folds.
+    predicted : NDArray of float64, shape (N,)
+        Mean of the predictions of all folds.
+    """
+    folds = np.unique(fold)
+    residual = np.empty(len(y))
+    predicted = np.zeros(len(features))
+    for part in folds:
+        out = fold == part
+        answer = _ridge_prediction(y[~out], features[positions[~out]], features)
+        residual[out] = y[out] - answer[positions[out]]
+        predicted += answer / len(folds)
+    return residual, predicted
 
 
 def _ridge_prediction(
