@@ -43,10 +43,20 @@ def build_db(
             parser=as_path, metavar="PATH", help="Known full scores, CSV or Parquet: model, score."
         ),
     ] = None,
+    recipe: Annotated[
+        Literal["auto", "disco"] | None,
+        typer.Option(
+            help="disco: only what was published [default: the selection's recipe].",
+            show_default=False,
+        ),
+    ] = None,
     average: Annotated[
-        Literal["micro", "macro"],
-        typer.Option(help="Mean over samples, or over groups of equal weight."),
-    ] = "micro",
+        Literal["micro", "macro"] | None,
+        typer.Option(
+            help="Mean over samples, or over groups of equal weight [default: the selection's].",
+            show_default=False,
+        ),
+    ] = None,
     neighbours: Annotated[
         int, typer.Option(min=1, help="How many reference models kNN averages.")
     ] = 5,
@@ -68,15 +78,20 @@ def build_db(
     """
     from disco_cli.estimation.truth import Average
     from disco_cli.report import build as report
+    from disco_cli.workflows.build import BuildOptions
     from disco_cli.workflows.build import build_db as run
+    from disco_cli.workflows.options import Recipe
 
     result = run(
         preds or (),
         selection=selection or folder / "selection.json",
         truth=truth,
-        average=Average(average),
-        n_neighbours=neighbours,
-        seed=seed,
+        options=BuildOptions(
+            recipe=None if recipe is None else Recipe(recipe),
+            average=None if average is None else Average(average),
+            n_neighbours=neighbours,
+            seed=seed,
+        ),
         read=read_options(kind, no_answer, metric, filter_name),
         output=target_path(output, folder / "db", allow_dash=False),
         force=force,

@@ -35,8 +35,12 @@ def predict(
         ),
     ] = None,
     predictor: Annotated[
-        Literal["rf", "knn"], typer.Option(help="Forest or nearest neighbours.")
-    ] = "rf",
+        Literal["auto", "rf", "knn", "ridge", "anchored-ridge", "offset-ridge", "blend"] | None,
+        typer.Option(help="Who estimates [default: the database's own].", show_default=False),
+    ] = None,
+    groups: Annotated[
+        bool, typer.Option("--groups", help="Estimate every group of samples, too.")
+    ] = False,
     level: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Coverage the interval is made for.")
     ] = 0.9,
@@ -71,6 +75,7 @@ def predict(
         selection=folder / "selection.json" if database is None else None,
         predictor=predictor,
         level=level,
+        by_group=groups,
         read=read_options(kind, metrics=metric, filters=filter_name),
     )
     report.show(

@@ -9,6 +9,7 @@ import typer
 
 from disco_cli.commands.support import (
     DEFAULT_FOLDER,
+    AverageName,
     Filters,
     Folder,
     Force,
@@ -19,6 +20,7 @@ from disco_cli.commands.support import (
     Output,
     Predictions,
     Quiet,
+    RecipeName,
     Seed,
     command,
     read_options,
@@ -32,10 +34,16 @@ def select(
     preds: Predictions = None,
     *,
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="How many samples.")] = 100,
+    recipe: RecipeName = "auto",
     method: Annotated[
-        Literal["pds", "jsd", "random", "stratified-random"],
-        typer.Option(help="How they are chosen."),
-    ] = "pds",
+        Literal["pds", "jsd", "random", "stratified-random", "strata", "hybrid", "greedy", "anchor"]
+        | None,
+        typer.Option(help="How they are chosen [default: the recipe's way].", show_default=False),
+    ] = None,
+    share: Annotated[
+        float, typer.Option(help="With hybrid: the share that is not drawn at random.")
+    ] = 0.5,
+    average: AverageName = "micro",
     stratify: Annotated[
         bool, typer.Option("--stratify", help="Take an equal share of every group.")
     ] = False,
@@ -61,16 +69,24 @@ def select(
     \b
     disco select --k 100 preds/*.npz
     """
+    from disco_cli.estimation.truth import Average
     from disco_cli.report import select as report
-    from disco_cli.workflows.select import Method
+    from disco_cli.selection.choose import Method
+    from disco_cli.workflows.options import Recipe
+    from disco_cli.workflows.select import SelectOptions
     from disco_cli.workflows.select import select as run
 
     result = run(
         preds or (),
-        k=k,
-        method=Method(method),
-        stratify=stratify,
-        seed=seed,
+        options=SelectOptions(
+            k=k,
+            recipe=Recipe(recipe),
+            method=None if method is None else Method(method),
+            share=share,
+            stratify=stratify,
+            average=Average(average),
+            seed=seed,
+        ),
         scores=scores,
         read=read_options(kind, no_answer, metric, filter_name),
         output=target_path(output, folder / "selection.json"),

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from disco_cli.estimation.combine import Calibration, Combined, combine
-from disco_cli.estimation.crossvalidation import Selector, calibrate, cross_validate
+from disco_cli.estimation.combine import Calibration, Combined, combine, combine_parts
+from disco_cli.estimation.crossvalidation import Selector, Trial, calibrate, cross_validate
 from disco_cli.estimation.factor_estimator import FactorEstimator, fit_factor_estimator
 from disco_cli.progress import SILENT, Progress
 from disco_cli.selection.draw import Draw
@@ -32,10 +32,15 @@ class FittedRecipe:
         From responses on the K samples to model and design estimate.
     calibration : Calibration
         How to combine them, and how far they err.
+    error_alike, error_strongest : float
+        Mean absolute error of models left out at random, and of the strongest left out together;
+        NaN where none were left out.
     """
 
     estimator: FactorEstimator
     calibration: Calibration
+    error_alike: float = float("nan")
+    error_strongest: float = float("nan")
 
     def estimate(
         self,
@@ -146,4 +151,20 @@ def fit_recipe(
             progress=progress,
         )
     )
-    return FittedRecipe(estimator, calibrate(Y, weights, trials[""]))
+    calibration = calibrate(Y, weights, trials[""])
+    return FittedRecipe(
+        estimator,
+        calibration,
+        _mean_error(trials[""], calibration, strongest=False),
+        _mean_error(trials[""], calibration, strongest=True),
+    )
+
+
+def _mean_error(trials: tuple[Trial, ...], calibration: Calibration, *, strongest: bool) -> float:
+    """Return the mean absolute error of the combined estimate; NaN without such trials."""
+    errors = [
+        abs(combine_parts(trial.parts, calibration.design_share) - trial.truth)
+        for trial in trials
+        if trial.strongest == strongest
+    ]
+    return float(np.mean(errors)) if errors else float("nan")

@@ -6,7 +6,7 @@ to: a constant (ridge), a calibrated mean (anchored ridge), the design's weighte
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +42,25 @@ class LinearEstimator:
     def error(self) -> float:
         """Root mean squared leave-one-out error."""
         return float(np.sqrt(np.mean(self.residuals**2)))
+
+    def to_arrays(self, name: str) -> dict[str, NDArray[np.float64]]:
+        """Return the estimator as arrays, under keys that start with ``name``."""
+        return {f"{name}/{field}": np.asarray(value) for field, value in vars(self).items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.float64]], name: str) -> LinearEstimator:
+        """Return the estimator that ``to_arrays`` gave.
+
+        Raises
+        ------
+        KeyError
+            There is none of that name.
+        """
+        return cls(
+            float(arrays[f"{name}/intercept"]),
+            arrays[f"{name}/coefficients"],
+            arrays[f"{name}/residuals"],
+        )
 
 
 def fit_ridge(Y: NDArray[np.float64], scores: NDArray[np.float64]) -> LinearEstimator:

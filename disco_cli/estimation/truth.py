@@ -83,6 +83,18 @@ def full_scores(
     return scores
 
 
+def weighted_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float | None:
+    """Return the weighted mean of what is not NaN, ``None`` if nothing is.
+
+    Parameters
+    ----------
+    values, weights : NDArray of float64 of shape (n,)
+    """
+    present = ~np.isnan(values)
+    total = weights[present].sum()
+    return float(values[present] @ weights[present] / total) if total > 0 else None
+
+
 def _group_codes(samples: Samples, average: Average) -> tuple[NDArray[np.int64], int]:
     """Return the group number of each sample and the number of groups; micro has one."""
     if average is Average.MICRO:

@@ -25,8 +25,16 @@ def show(result: BuildResult, *, as_json: bool, quiet: bool) -> None:
             for error in result.errors
         ]
         print_rows(("left-out reference models", "mean absolute error"), rows, stream=sys.stderr)
-        say("the samples were not selected anew without the left-out models: slightly optimistic")
+        say(_caveat(result))
     if as_json:
         print_json(result.as_dict())
     elif result.path is not None:
         typer.echo(result.path)
+
+
+def _caveat(result: BuildResult) -> str:
+    others = "all but auto" if result.errors[0].name == "auto" else "these errors"
+    return (
+        f"{others}: the samples were not selected anew without the left-out models, which is "
+        "slightly optimistic"
+    )

@@ -9,7 +9,8 @@ import typer
 
 from disco_cli.report.console import say_all
 from disco_cli.report.tables import print_rows, tab_separated
-from disco_cli.workflows.predict import Prediction, PredictResult
+from disco_cli.workflows.estimator import Prediction
+from disco_cli.workflows.predict import PredictResult
 
 COLUMNS = (
     "model",
@@ -35,17 +36,30 @@ def show(
         quiet=quiet,
     )
     lines = [json.dumps(entry, ensure_ascii=False, allow_nan=False) for entry in result.as_dicts()]
-    rows = [_row(prediction) for prediction in result.predictions]
+    has_groups = any(prediction.groups for prediction in result.predictions)
+    columns = ("model", "group", *COLUMNS[1:]) if has_groups else COLUMNS
+    rows = [row for p in result.predictions for row in _rows(p, has_groups=has_groups)]
     if output is not None:
-        _write(output, lines if as_json else tab_separated(COLUMNS, rows), force=force)
+        _write(output, lines if as_json else tab_separated(columns, rows), force=force)
     elif as_json:
         typer.echo("\n".join(lines))
     else:
-        print_rows(COLUMNS, rows)
+        print_rows(columns, rows)
 
 
-def _row(prediction: Prediction) -> tuple[object, ...]:
-    return tuple(getattr(prediction, name) for name in COLUMNS)
+def _rows(prediction: Prediction, *, has_groups: bool) -> list[tuple[object, ...]]:
+    """Return the row of a model, and one per group behind it, where groups were asked for."""
+    whole = tuple(getattr(prediction, name) for name in COLUMNS)
+    if not has_groups:
+        return [whole]
+    blank = (None,) * (len(COLUMNS) - 4)
+    return [
+        (whole[0], "(all)", *whole[1:]),
+        *(
+            (whole[0], part.group, part.estimate, part.low, part.high, *blank)
+            for part in prediction.groups or ()
+        ),
+    ]
 
 
 def _write(path: Path, lines: list[str], *, force: bool) -> None:

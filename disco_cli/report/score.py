@@ -37,5 +37,5 @@ def _summary(result: ScoreResult) -> list[str]:
     if facts["n_unanswered"]:
         lines.append(f"{facts['n_unanswered']} samples were answered by no model")
     if result.path is not None:
-        lines.append(f"next: disco select --scores {result.path} --k 100")
+        lines.append(f"next: disco select --method pds --scores {result.path} --k 100")
     return lines

@@ -32,16 +32,16 @@ def _summary(result: SelectResult) -> list[str]:
             f"{draw.n_tied_chosen} of them from {draw.n_tied} that tie for the last places: "
             "by JSD, then by id"
         )
-    if result.full_accuracy is not None and result.subset_accuracy is not None:
-        gap = result.subset_accuracy - result.full_accuracy
+    if result.full_score is not None and result.subset_score is not None:
+        gap = result.subset_score - result.full_score
         reason = (
-            "biased by design: chosen for disagreement, never report the subset's own mean"
+            "biased by design: chosen for what they tell, never report the subset's own mean"
             if result.biased
-            else "the luck of this draw"
+            else "weighted by the design, nearly unbiased: the luck of this draw"
         )
         lines.append(
-            f"mean score of the models: {result.subset_accuracy:.4f} on these, "
-            f"{result.full_accuracy:.4f} on all ({gap:+.4f}; {reason})"
+            f"mean score of the models: {result.subset_score:.4f} on these, "
+            f"{result.full_score:.4f} on all ({gap:+.4f}; {reason})"
         )
     if result.path is not None:
         lines.append("next: disco build-db PREDS…")

@@ -55,7 +55,11 @@ def select_top(
 
 
 def select_random(
-    n: int, k: int, rng: np.random.Generator, groups: NDArray[np.str_] | None = None
+    n: int,
+    k: int,
+    rng: np.random.Generator,
+    groups: NDArray[np.str_] | NDArray[np.int64] | None = None,
+    shares: NDArray[np.float64] | None = None,
 ) -> Draw:
     """Draw K of N samples uniformly, or ``allocate`` of each group uniformly.
 
@@ -65,14 +69,20 @@ def select_random(
         Numbers of samples, 1 ≤ K ≤ N.
     rng : numpy.random.Generator
         Source of chance.
-    groups : NDArray of str of shape (N,), optional
-        Strata. Weights then are (group's share of N) / (its number of draws), so that the weighted
-        mean is unbiased although every group gives the same number of samples.
+    groups : NDArray of str or int64 of shape (N,), optional
+        Strata.
+    shares : NDArray of float64 of shape (N,), optional
+        Share of each sample in the score; equal without.
+
+    Returns
+    -------
+    Draw
+        Weights are share / chance, scaled to sum to 1: the weighted mean is unbiased although every
+        group gives the same number of samples. A group without a draw (K < G) is left out.
     """
     if groups is None:
         chosen = rng.choice(n, size=k, replace=False)
         chances = np.full(n, k / n)
-        weights = np.full(n, 1.0 / k)
     else:
         names, codes = np.unique(groups, return_inverse=True)
         sizes = np.bincount(codes, minlength=len(names))
@@ -84,19 +94,16 @@ def select_random(
         # Interleaved by chance, so that ranks carry no order of groups.
         chosen = rng.permutation(np.concatenate(drawn))
         chances = (quotas / sizes)[codes]
-        # A group without a draw (K < G) is left out; the others share its weight.
-        covered = sizes[quotas > 0].sum()
-        with np.errstate(divide="ignore"):
-            weights = (sizes / np.where(quotas > 0, quotas, np.inf))[codes] / covered
     order = np.argsort(chosen, kind="stable")
     positions = chosen[order].astype(np.int64)
+    weights = (1.0 if shares is None else shares[positions]) / chances[positions]
     return Draw(
         positions=positions,
         ranks=order + 1,
         scores=np.full(k, np.nan),
         roles=(RANDOM,) * k,
         inclusion_probabilities=chances[positions],
-        weights=weights[positions],
+        weights=weights / weights.sum(),
     )
 
 

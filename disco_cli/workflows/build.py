@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,39 +12,37 @@ from numpy.typing import NDArray
 
 from disco_cli import __version__
 from disco_cli.database import Database, Manifest, write_arrays
-from disco_cli.errors import ArtifactError, InputError
+from disco_cli.errors import ArtifactError, InputError, UsageError
+from disco_cli.estimation.fitted import FittedRecipe
 from disco_cli.estimation.forest import save_forest
 from disco_cli.estimation.neighbours import nearest_distances
-from disco_cli.estimation.published import (
-    PublishedFit,
-    cross_validate_published,
-    fit_published,
-    random_sample_errors,
-)
-from disco_cli.estimation.signature import fill_missing, flatten, mean_outputs
+from disco_cli.estimation.regressors import LinearEstimator
 from disco_cli.estimation.truth import Average, sample_weights
+from disco_cli.files.align import has_correctness
 from disco_cli.files.fingerprint import fingerprint
 from disco_cli.files.matrix import Benchmark
 from disco_cli.progress import SILENT, Progress
 from disco_cli.selection.subset import Selection, read_selection
+from disco_cli.workflows.errors_table import (
+    MethodError,
+    default_predictor,
+    predictor_errors,
+    random_error,
+)
+from disco_cli.workflows.evidence import Evidence, gather_evidence
 from disco_cli.workflows.inputs import ReadOptions, open_benchmark, values_name
+from disco_cli.workflows.learn import (
+    Published,
+    check_average,
+    learn_auto,
+    learn_linear,
+    learn_published,
+)
+from disco_cli.workflows.options import Recipe, member
 from disco_cli.workflows.references import References, read_references
 
 MIN_MODELS = 5
 """With fewer reference models nothing can be learnt, let alone checked."""
-
-
-@dataclass(frozen=True)
-class MethodError:
-    """Cross-validated error of one predictor or baseline, in the metric's units.
-
-    ``mae`` is ``None`` where the method cannot be had, and ``note`` says why.
-    """
-
-    name: str
-    title: str
-    mae: float | None
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class BuildResult:
     database : Database
         What was learnt.
     errors : tuple of MethodError
-        Predictors first, then the two baselines.
+        Predictors first, the database's own before the others, then the two baselines.
     path : str or None
         Where the database was written.
     notes : tuple of str
@@ -78,9 +76,49 @@ class BuildResult:
             "k": self.database.selection.k,
             "metric": manifest.metric,
             "average": manifest.average,
+            "recipe": manifest.parameters["recipe"],
+            "predictor": manifest.parameters["predictor"],
             "errors": [vars(error) for error in self.errors],
             "notes": list(self.notes),
         }
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """What to learn and how.
+
+    Attributes
+    ----------
+    recipe : Recipe or None
+        ``disco`` learns what was published and no more; ``None`` takes the selection's.
+    average : Average or None
+        Micro or macro, where the truth comes from labels or responses; ``None`` takes the
+        selection's.
+    n_neighbours : int
+        Number of neighbours of the kNN predictor.
+    seed : int
+        Seed of the forest, the folds and the random samples of the baseline.
+    """
+
+    recipe: Recipe | None = None
+    average: Average | None = None
+    n_neighbours: int = 5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, kind in (("recipe", Recipe), ("average", Average)):
+            object.__setattr__(self, name, member(kind, getattr(self, name), f"--{name}"))
+        if self.n_neighbours < 1:
+            raise UsageError(f"--neighbours {self.n_neighbours}: choose 1 or more")
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """All that was learnt; ``auto`` and ``linear`` only where there are responses."""
+
+    published: Published
+    auto: FittedRecipe | None
+    linear: dict[str, LinearEstimator]
 
 
 def build_db(
@@ -88,13 +126,12 @@ def build_db(
     *,
     selection: Selection | Path,
     truth: Path | None = None,
-    average: Average = Average.MICRO,
-    n_neighbours: int = 5,
-    seed: int = 0,
+    options: BuildOptions | None = None,
     read: ReadOptions | None = None,
     output: Path | None = None,
     force: bool = False,
     progress: Progress = SILENT,
+    **changes: Any,
 ) -> BuildResult:
     """Learn from reference models whose full score is known.
 
@@ -107,14 +144,12 @@ def build_db(
     truth : Path, optional
         CSV or Parquet with columns model and score. Without it the truth comes from ``scores`` in
         the files if every model has one, else from labels or responses.
-    average : Average
-        Micro or macro, where the truth comes from labels or responses.
-    n_neighbours : int
-        Number of neighbours of the kNN predictor.
-    seed : int
-        Seed of the forest, the folds and the random samples of the baseline.
+    options : BuildOptions, optional
+        What to learn and how.
     read, output, force, progress
         As for :func:`disco_cli.workflows.score.score`; ``output`` is a folder.
+    **changes
+        Fields of :class:`BuildOptions` by name, such as ``seed=1``.
 
     Raises
     ------
@@ -122,21 +157,33 @@ def build_db(
         A file is bad, the selection is of another benchmark, there are too few reference models,
         or the database cannot be written.
     """
+    options = replace(options or BuildOptions(), **changes)
     chosen = selection if isinstance(selection, Selection) else read_selection(selection)
     benchmark = open_benchmark(paths, read or ReadOptions())
     _check_fit(benchmark, chosen)
-    references = read_references(benchmark, chosen, truth, average)
-    fill = mean_outputs(references.outputs)
-    signatures = flatten(fill_missing(references.outputs, fill))
-    left_out = cross_validate_published(signatures, references.truth, seed, n_neighbours, progress)
+    recipe = options.recipe or Recipe(chosen.parameters.get("recipe", Recipe.AUTO.value))
+    average = check_average(chosen, options.average)
+    evidence = None
+    if has_correctness(benchmark):
+        evidence = gather_evidence(benchmark, average, progress)
+    known = None if evidence is None else evidence.Y
+    references = read_references(benchmark, chosen, truth, average, known)
+    learned = _learn(benchmark, references, evidence, chosen, recipe, options, progress)
     errors = (
-        *_predictor_errors(left_out, references.truth),
-        _random_error(benchmark, references, average, chosen.k, seed),
+        *predictor_errors(learned.published, learned.auto, learned.linear, references),
+        random_error(benchmark, references, average, chosen.k, options.seed),
     )
-    fit = fit_published(signatures, references.truth, seed)
-    database = _assemble(
-        benchmark, chosen, references, fit, fill, left_out, errors, average, n_neighbours, seed
-    )
+    parameters = {
+        "recipe": recipe.value,
+        "predictor": default_predictor(errors),
+        "seed": options.seed,
+        "n_neighbours": options.n_neighbours,
+        "is_label_aware": learned.published.is_label_aware,
+        "counts_no_answer": benchmark.counts_no_answer,
+    }
+    manifest = _manifest(benchmark, chosen, references, average, parameters, errors)
+    parts = _parts(benchmark, chosen, references, evidence, learned, average)
+    database = Database(manifest, chosen, parts)
     if output is not None:
         database.save(output, force=force)
     return BuildResult(
@@ -164,79 +211,54 @@ def _check_fit(benchmark: Benchmark, selection: Selection) -> None:
         raise InputError(message)
 
 
-def _predictor_errors(
-    left_out: dict[str, NDArray[np.float64]], truth: NDArray[np.float64]
-) -> tuple[MethodError, ...]:
-    titles = {
-        "rf": "PCA + random forest",
-        "knn": "PCA + nearest neighbours",
-        "mean": "baseline: mean of the references",
-    }
-    return tuple(
-        MethodError(name, title, float(np.abs(left_out[name] - truth).mean()))
-        for name, title in titles.items()
+def _learn(
+    benchmark: Benchmark,
+    references: References,
+    evidence: Evidence | None,
+    selection: Selection,
+    recipe: Recipe,
+    options: BuildOptions,
+    progress: Progress,
+) -> _Learned:
+    """Fit what the recipe and the responses allow."""
+    is_ours = recipe is Recipe.AUTO
+    labels = benchmark.samples.labels if is_ours else None
+    published = learn_published(
+        references,
+        None if labels is None else labels[selection.draw.positions],
+        selection,
+        options.n_neighbours,
+        options.seed,
+        progress,
     )
+    if evidence is None or not is_ours:
+        return _Learned(published, None, {})
+    linear = learn_linear(references, evidence, selection)
+    if not references.comparable:
+        return _Learned(published, None, linear)
+    return _Learned(published, learn_auto(evidence, selection, options.seed, progress), linear)
 
 
-def _random_error(
-    benchmark: Benchmark, references: References, average: Average, k: int, seed: int
-) -> MethodError:
-    title = f"baseline: plain mean of {k} random samples"
-    if references.responses is None or not references.comparable:
-        note = "unavailable: the truth is not the mean of known responses"
-        return MethodError("random", title, None, note)
-    weights = sample_weights(benchmark.samples, average)
-    errors = random_sample_errors(references.responses, references.truth, weights, k, seed)
-    return MethodError("random", title, float(np.nanmean(np.abs(errors))), "mean of 50 draws")
-
-
-def _assemble(
+def _manifest(
     benchmark: Benchmark,
     selection: Selection,
     references: References,
-    fit: PublishedFit,
-    fill: NDArray[np.floating[Any]],
-    left_out: dict[str, NDArray[np.float64]],
-    errors: tuple[MethodError, ...],
     average: Average,
-    n_neighbours: int,
-    seed: int,
-) -> Database:
+    parameters: dict[str, Any],
+    errors: tuple[MethodError, ...],
+) -> Manifest:
     import sklearn
 
-    positions = selection.draw.positions
-    samples = benchmark.samples.take(positions)
-    arrays: dict[str, NDArray[Any]] = {
-        "names": np.array(benchmark.names),
-        "truth": references.truth,
-        "scores": fit.scores,
-        "gaps": nearest_distances(fit.scores),
-        "fill": fill,
-        "weights": sample_weights(benchmark.samples, average)[positions],
-    }
-    if samples.labels is not None:
-        arrays["labels"] = samples.labels
-    if samples.n_options is not None:
-        arrays["n_options"] = samples.n_options
-    if references.responses is not None:
-        arrays["responses"] = references.responses[:, positions]
-    for name in ("rf", "knn"):
-        arrays[f"residuals_{name}"] = references.truth - left_out[name]
-    kinds = {model.file.kind for model in benchmark.models}
-    manifest = Manifest(
+    return Manifest(
         benchmark=selection.benchmark,
         n_samples=selection.n_samples,
         n_classes=benchmark.n_classes,
         n_models=len(benchmark.models),
-        values=values_name(kinds),
+        values=values_name({model.file.kind for model in benchmark.models}),
         metric=references.metric,
         average=average.value,
         comparable=references.comparable,
-        parameters={
-            "seed": seed,
-            "n_neighbours": n_neighbours,
-            "counts_no_answer": benchmark.counts_no_answer,
-        },
+        parameters=parameters,
         errors=tuple(vars(error) for error in errors),
         versions={
             "disco": __version__,
@@ -244,10 +266,46 @@ def _assemble(
             "scikit-learn": sklearn.__version__,
         },
     )
+
+
+def _parts(
+    benchmark: Benchmark,
+    selection: Selection,
+    references: References,
+    evidence: Evidence | None,
+    learned: _Learned,
+    average: Average,
+) -> dict[str, bytes]:
+    """Return the files of the database."""
+    positions = selection.draw.positions
+    samples = benchmark.samples.take(positions)
+    fit = learned.published.fit
+    arrays: dict[str, NDArray[Any]] = {
+        "names": np.array(benchmark.names),
+        "truth": references.truth,
+        "scores": fit.scores,
+        "gaps": nearest_distances(fit.scores),
+        "fill": learned.published.fill,
+        "weights": sample_weights(benchmark.samples, average)[positions],
+    }
+    if samples.labels is not None:
+        arrays["labels"] = samples.labels
+    if samples.n_options is not None:
+        arrays["n_options"] = samples.n_options
+    if evidence is not None:
+        arrays["responses"] = evidence.Y[:, positions]
+        arrays["group_names"] = np.array(evidence.group_names, dtype=np.str_)
+    for name in ("rf", "knn"):
+        arrays[f"residuals_{name}"] = references.truth - learned.published.left_out[name]
     parts = {
         "references.npz": write_arrays(arrays),
         "signatures.npz": write_arrays({"outputs": references.outputs}),
         "pca.npz": write_arrays({name: np.asarray(value) for name, value in vars(fit.pca).items()}),
         "rf.pkl": save_forest(fit.forest),
     }
-    return Database(manifest, selection, parts)
+    if learned.linear:
+        linear = [estimator.to_arrays(name) for name, estimator in learned.linear.items()]
+        parts["linear.npz"] = write_arrays({k: v for arrays in linear for k, v in arrays.items()})
+    if learned.auto is not None:
+        parts["recipe.npz"] = write_arrays(learned.auto.to_arrays())
+    return parts

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from disco_cli.errors import InputError
 from disco_cli.estimation.truth import Average, full_scores
-from disco_cli.files.align import has_correctness, read_probabilities, responses
+from disco_cli.files.align import read_probabilities
 from disco_cli.files.matrix import Benchmark
 from disco_cli.selection.subset import Selection
 from disco_cli.workflows.truth_file import read_truth
@@ -46,7 +46,11 @@ class References:
 
 
 def read_references(
-    benchmark: Benchmark, selection: Selection, truth: Path | None, average: Average
+    benchmark: Benchmark,
+    selection: Selection,
+    truth: Path | None,
+    average: Average,
+    known: NDArray[np.float64] | None,
 ) -> References:
     """Read what the reference models said and what their full scores are.
 
@@ -60,6 +64,8 @@ def read_references(
         File of known full scores; without it ``scores`` in the files, labels or responses tell.
     average : Average
         Micro or macro, where labels or responses tell.
+    known : NDArray of float64 of shape (M, N), or None
+        Responses, where labels or the files tell them.
 
     Raises
     ------
@@ -70,7 +76,6 @@ def read_references(
     outputs = np.stack(
         [read_probabilities(benchmark, m, positions) for m in range(len(benchmark.models))]
     )
-    known = responses(benchmark) if has_correctness(benchmark) else None
     given = np.array(
         [np.nan if model.info.score is None else model.info.score for model in benchmark.models]
     )

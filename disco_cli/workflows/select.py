@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from disco_cli.disagreement.plan import EngineOptions
 from disco_cli.disagreement.scores_file import ScoresFile, read_scores
 from disco_cli.errors import UsageError
+from disco_cli.estimation.recipe import SHARES, Choice, choose_share, select_with_share
+from disco_cli.estimation.truth import Average, sample_weights, weighted_mean
 from disco_cli.files.atomic import atomic_write
 from disco_cli.files.fingerprint import fingerprint
+from disco_cli.files.matrix import Benchmark, Samples
 from disco_cli.progress import SILENT, Progress
+from disco_cli.selection.choose import DEFAULT_SHARE, Method, select_by_responses
 from disco_cli.selection.draw import RANDOM, Draw
+from disco_cli.selection.factors import complete_responses, fit_factors
 from disco_cli.selection.methods import select_random, select_top
 from disco_cli.selection.subset import Selection
+from disco_cli.workflows.evidence import Evidence, gather_evidence
 from disco_cli.workflows.inputs import ReadOptions, check_foreign, open_benchmark
-from disco_cli.workflows.score import mean_or_none, score_aligned
-
-
-class Method(str, Enum):
-    """How the K samples are chosen."""
-
-    PDS = "pds"
-    JSD = "jsd"
-    RANDOM = "random"
-    STRATIFIED_RANDOM = "stratified-random"
-
-    @property
-    def by_score(self) -> bool:
-        """Whether samples are ranked by disagreement."""
-        return self in (Method.PDS, Method.JSD)
+from disco_cli.workflows.options import Recipe, member
+from disco_cli.workflows.score import score_aligned
 
 
 @dataclass(frozen=True)
@@ -45,10 +38,11 @@ class SelectResult:
     ----------
     selection : Selection
         The K samples.
-    full_accuracy, subset_accuracy : float or None
-        Mean over models of the accuracy on all N and on the K samples, where labels exist.
+    full_score, subset_score : float or None
+        Mean over models of the score on all N and on the K samples, where labels or responses
+        exist; on the K samples weighted by the design, where there is one.
     biased : bool
-        Whether samples were chosen for their disagreement, so that the subset's own mean is no
+        Whether samples were chosen for what they tell, so that the subset's own mean is no
         estimate of the full one.
     path : str or None
         Where the artifact was written.
@@ -57,8 +51,8 @@ class SelectResult:
     """
 
     selection: Selection
-    full_accuracy: float | None
-    subset_accuracy: float | None
+    full_score: float | None
+    subset_score: float | None
     biased: bool
     path: str | None
     notes: tuple[str, ...]
@@ -72,10 +66,11 @@ class SelectResult:
             "k": selection.k,
             "n_samples": selection.n_samples,
             "seed": selection.seed,
+            "parameters": selection.parameters,
             "n_tied": draw.n_tied,
             "n_tied_chosen": draw.n_tied_chosen,
-            "full_accuracy": self.full_accuracy,
-            "subset_accuracy": self.subset_accuracy,
+            "full_score": self.full_score,
+            "subset_score": self.subset_score,
             "biased": self.biased,
             "sample_ids": None if selection.sample_ids is None else selection.sample_ids.tolist(),
             "positions": draw.positions.tolist(),
@@ -83,19 +78,76 @@ class SelectResult:
         }
 
 
+@dataclass(frozen=True)
+class SelectOptions:
+    """What to select and how.
+
+    Attributes
+    ----------
+    k : int
+        Number of samples, 1 … N.
+    recipe : Recipe
+        Decides the method where none is given.
+    method : Method or None
+        How the samples are chosen.
+    share : float
+        Share of informative samples in ``hybrid``.
+    stratify : bool
+        Take an equal share of every group (``pds``, ``jsd`` and ``random``).
+    average : Average
+        Micro or macro: what the samples are to represent.
+    seed : int
+        Seed of everything that is left to chance.
+    """
+
+    k: int = 100
+    recipe: Recipe = Recipe.AUTO
+    method: Method | None = None
+    share: float = DEFAULT_SHARE
+    stratify: bool = False
+    average: Average = Average.MICRO
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, kind in (("recipe", Recipe), ("method", Method), ("average", Average)):
+            object.__setattr__(self, name, member(kind, getattr(self, name), f"--{name}"))
+        if not 0 <= self.share <= 1:
+            raise UsageError(f"--share {self.share:g}: choose a share from 0 to 1")
+        if self.stratify and self.chosen not in _STRATIFIED:
+            names = ", ".join(method.value for method in _STRATIFIED)
+            raise UsageError(f"--stratify works with --method {names}, not {self.chosen.value}")
+
+    @property
+    def chosen(self) -> Method:
+        """The method, given or the recipe's."""
+        return self.recipe.method if self.method is None else self.method
+
+
+_STRATIFIED = (Method.PDS, Method.JSD, Method.RANDOM, Method.STRATIFIED_RANDOM)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A draw, on which samples, and what the artifact and the person should know of it."""
+
+    samples: Samples
+    draw: Draw
+    parameters: dict[str, Any]
+    accuracy: NDArray[np.float64] | None
+    notes: tuple[str, ...]
+
+
 def select(
     paths: Sequence[str | Path] = (),
     *,
-    k: int = 100,
-    method: Method = Method.PDS,
-    stratify: bool = False,
-    seed: int = 0,
+    options: SelectOptions | None = None,
     scores: Path | None = None,
     read: ReadOptions | None = None,
     engine: EngineOptions | None = None,
     output: Path | None = None,
     force: bool = False,
     progress: Progress = SILENT,
+    **changes: Any,
 ) -> SelectResult:
     """Choose K samples of the benchmark.
 
@@ -103,91 +155,176 @@ def select(
     ----------
     paths : sequence of paths
         Prediction files of the reference models; may be empty when ``scores`` is given.
-    k : int
-        Number of samples, 1 … N.
-    method : Method
-        How they are chosen.
-    stratify : bool
-        Take an equal share of every group.
-    seed : int
-        Seed of the random methods.
+    options : SelectOptions, optional
+        What to select and how.
     scores : Path, optional
         ``scores.parquet`` of an earlier ``disco score``, used instead of scoring again.
     read, engine, output, force, progress
         As for :func:`disco_cli.workflows.score.score`.
+    **changes
+        Fields of :class:`SelectOptions` by name, such as ``k=30``.
 
     Raises
     ------
     DiscoError
         K is larger than N, groups are missing, a file is bad, or the artifact cannot be written.
     """
+    options = replace(options or SelectOptions(), **changes)
     if output is not None:
         check_foreign(output, force=force)
     if scores is not None and paths:
         raise UsageError("give either prediction files or --scores, not both")
     if scores is not None:
-        content = read_scores(scores)
-        notes: tuple[str, ...] = ()
+        if options.method is None:  # scores serve the published recipe only
+            options = replace(options, method=Method.PDS)
+        drawn = _draw_from_scores(read_scores(scores), options, ())
     else:
         benchmark = open_benchmark(paths, read or ReadOptions())
-        _check_size(k, benchmark.samples.n)
-        content = score_aligned(benchmark, engine, progress)
-        notes = benchmark.notes
-    draw = draw_samples(content, k, method, stratify=stratify, seed=seed)
-    ids = content.samples.ids
+        drawn = draw_samples(benchmark, options, engine, progress)
+    ids, draw = drawn.samples.ids, drawn.draw
     selection = Selection(
-        method=method.value,
-        seed=seed,
-        n_samples=content.samples.n,
-        benchmark=fingerprint(content.samples),
+        method=options.chosen.value,
+        seed=options.seed,
+        n_samples=drawn.samples.n,
+        benchmark=fingerprint(drawn.samples),
         sample_ids=None if ids is None else ids[draw.positions],
         draw=draw,
-        parameters={"stratify": stratify or method is Method.STRATIFIED_RANDOM},
+        parameters={
+            "recipe": options.recipe.value,
+            "average": options.average.value,
+            **drawn.parameters,
+        },
     )
     if output is not None:
         with atomic_write(output) as file:
             file.write(selection.to_json().encode())
-    full, subset = _accuracies(content, draw)
+    full, subset = _mean_scores(drawn, options.average)
     return SelectResult(
         selection=selection,
-        full_accuracy=full,
-        subset_accuracy=subset,
-        biased=RANDOM not in draw.roles,
+        full_score=full,
+        subset_score=subset,
+        biased=draw.weights is None or RANDOM not in draw.roles,
         path=None if output is None else str(output),
-        notes=notes,
+        notes=drawn.notes,
     )
 
 
-def draw_samples(content: ScoresFile, k: int, method: Method, *, stratify: bool, seed: int) -> Draw:
-    """Choose K of the scored samples.
+def draw_samples(
+    benchmark: Benchmark,
+    options: SelectOptions,
+    engine: EngineOptions | None = None,
+    progress: Progress = SILENT,
+) -> _Drawn:
+    """Choose K samples of an aligned benchmark.
 
     Raises
     ------
     UsageError
-        K does not fit the benchmark, or strata are asked for where there are no groups.
+        K does not fit the benchmark, or the method does not fit what the files tell.
     """
-    _check_size(k, content.samples.n)
-    groups = None
-    if stratify or method is Method.STRATIFIED_RANDOM:
-        groups = content.samples.groups
-        if groups is None:
-            message = "strata need `groups` in the prediction files; these have none"
-            raise UsageError(message)
-    if not method.by_score:
-        return select_random(content.samples.n, k, np.random.default_rng(seed), groups)
-    measure = content.scores.pds if method is Method.PDS else content.scores.jsd
-    return select_top(measure, content.scores.jsd, k, groups)
+    _check_size(options.k, benchmark.samples.n)
+    method, notes = options.chosen, benchmark.notes
+    if method.by_score:
+        return _draw_from_scores(score_aligned(benchmark, engine, progress), options, notes)
+    evidence = gather_evidence(benchmark, options.average, progress)
+    rng = np.random.default_rng(options.seed)
+    parameters: dict[str, Any] = {}
+    if method.by_chance:
+        groups = _groups(benchmark.samples, options)
+        draw = select_random(benchmark.samples.n, options.k, rng, groups, evidence.weights)
+        parameters = {"stratify": groups is not None}
+    elif method is Method.AUTO:
+        draw, choice = _draw_auto(evidence, options.k, rng, progress)
+        parameters = {"share": choice.share, "reason": choice.reason}
+        notes = (*notes, choice.reason)
+    else:
+        draw = select_by_responses(
+            method,
+            evidence.distinct(),
+            evidence.weights,
+            options.k,
+            rng,
+            share=options.share,
+            units=evidence.units(options.k),
+        )
+        parameters = {"share": options.share} if method is Method.HYBRID else {}
+    if evidence.is_proxy:
+        notes = (*notes, "no labels or responses: agreement with the consensus stands in")
+    accuracy = None if evidence.is_proxy else _mean_over_models(evidence.Y)
+    return _Drawn(benchmark.samples, draw, parameters, accuracy, notes)
+
+
+def _draw_auto(
+    evidence: Evidence, k: int, rng: np.random.Generator, progress: Progress
+) -> tuple[Draw, Choice]:
+    """Let left-out reference models decide the share of informative samples, and draw."""
+    Y, units = evidence.distinct(), evidence.units(k)
+    if evidence.is_proxy:
+        choice = Choice(SHARES[0], (), (), "no truth to compare recipes by; took the safe one")
+    else:
+        choice = choose_share(
+            Y, evidence.weights, k, rng, units=units, groups=evidence.groups, progress=progress
+        )
+    selector = select_with_share(evidence.weights, k, choice.share, units)
+    return selector(np.arange(len(Y)), fit_factors(complete_responses(Y)), rng), choice
+
+
+def _draw_from_scores(
+    content: ScoresFile, options: SelectOptions, notes: tuple[str, ...]
+) -> _Drawn:
+    """Take the samples of highest disagreement, or a plain draw of those that were scored."""
+    _check_size(options.k, content.samples.n)
+    method, groups = options.chosen, _groups(content.samples, options)
+    if method.by_chance:
+        rng = np.random.default_rng(options.seed)
+        draw = select_random(content.samples.n, options.k, rng, groups)
+    elif method.by_score:
+        measure = content.scores.pds if method is Method.PDS else content.scores.jsd
+        draw = select_top(measure, content.scores.jsd, options.k, groups)
+    else:
+        message = (
+            f"--scores: {method.value} needs the models' responses; give the prediction files, or "
+            "--method pds, jsd, random or stratified-random"
+        )
+        raise UsageError(message)
+    error_rate = content.scores.error_rate
+    accuracy = None if error_rate is None else 1 - error_rate
+    parameters = {"stratify": groups is not None}
+    return _Drawn(content.samples, draw, parameters, accuracy, notes)
+
+
+def _groups(samples: Samples, options: SelectOptions) -> NDArray[np.str_] | None:
+    """Return the strata that are asked for.
+
+    Raises
+    ------
+    UsageError
+        There are no groups.
+    """
+    if not options.stratify and options.chosen is not Method.STRATIFIED_RANDOM:
+        return None
+    if samples.groups is None:
+        raise UsageError("strata need `groups` in the prediction files; these have none")
+    return samples.groups
 
 
 def _check_size(k: int, n: int) -> None:
     if not 1 <= k <= n:
-        message = f"--k {k}: the benchmark has {n} samples; choose 1 to {n}"
-        raise UsageError(message)
+        raise UsageError(f"--k {k}: the benchmark has {n} samples; choose 1 to {n}")
 
 
-def _accuracies(content: ScoresFile, draw: Draw) -> tuple[float | None, float | None]:
-    """Return the models' mean accuracy on all samples and on the chosen ones."""
-    error_rate = content.scores.error_rate
-    if error_rate is None:
+def _mean_over_models(Y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the mean response of each sample, (N,), NaN where nobody answered."""
+    known = ~np.isnan(Y)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(known, Y, 0.0).sum(axis=0) / known.sum(axis=0))
+
+
+def _mean_scores(drawn: _Drawn, average: Average) -> tuple[float | None, float | None]:
+    """Return the models' mean score on all samples and, weighted by the design, on the chosen."""
+    if drawn.accuracy is None:
         return None, None
-    return mean_or_none(1 - error_rate), mean_or_none(1 - error_rate[draw.positions])
+    shares = sample_weights(drawn.samples, average)
+    chosen = drawn.draw.positions
+    own = shares[chosen] if drawn.draw.weights is None else drawn.draw.weights
+    return weighted_mean(drawn.accuracy, shares), weighted_mean(drawn.accuracy[chosen], own)

@@ -242,8 +242,19 @@ def test_a_forest_that_would_run_code(disco, small, run_dir, tmp_path, rehash):
         manifest = json.loads((database / "manifest.json").read_text())
         manifest["parts"]["rf.pkl"] = hashlib.sha256(content).hexdigest()
         (database / "manifest.json").write_text(json.dumps(manifest))
-    assert_refused(disco("predict", small[0], "--db", database), 4, "rf.pkl")
+    done = disco("predict", small[0], "--db", database, "--predictor", "rf")
+    assert_refused(done, 4, "rf.pkl")
     assert not created.exists()
+
+
+def test_a_changed_forest_is_noticed_by_predictors_that_do_not_read_it(
+    disco, small, run_dir, tmp_path
+):
+    database = tmp_path / "changed"
+    shutil.copytree(run_dir / "db", database)
+    (database / "rf.pkl").write_bytes(pickle.dumps(Creates(str(tmp_path / "created"))))
+    assert_refused(disco("predict", small[0], "--db", database), 4, "rf.pkl")
+    assert not (tmp_path / "created").exists()
 
 
 def test_an_object_array_in_the_database(disco, small, run_dir, tmp_path):
@@ -342,6 +353,8 @@ def test_a_foreign_folder_in_the_way_of_a_database(disco, small, tmp_path):
         ["select", "x.npz", "--method", "best"],
         ["select", "x.npz", "--k", "many"],
         ["build-db", "x.npz", "--average", "median"],
+        ["select", "x.npz", "--stratify", "--method", "strata"],
+        ["select", "x.npz", "--method", "hybrid", "--share", "1.5"],
         ["fly"],
         ["score", "--wings"],
     ],

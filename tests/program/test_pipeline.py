@@ -39,8 +39,10 @@ def test_score_to_stdout_is_tab_separated(disco, small, tmp_path):
 
 def test_select_reuses_scores(disco, small):
     disco("score", *small)
-    by_scores = disco("select", "--k", "7", "--scores", "disco-run/scores.parquet", "-o", "-")
-    by_files = disco("select", "--k", "7", *small, "-o", "-")
+    by_scores = disco(
+        "select", "--k", "7", "--method", "pds", "--scores", "disco-run/scores.parquet", "-o", "-"
+    )
+    by_files = disco("select", "--k", "7", "--method", "pds", *small, "-o", "-")
     assert by_scores.stdout == by_files.stdout != ""
 
 
@@ -53,14 +55,14 @@ def test_select_says_how_far_the_subset_is_from_the_whole(disco, small, method):
     assert ("biased by design" in done.stderr) is (method != "random")
     probabilities, labels = make_predictions()
     right = probabilities.argmax(axis=2) == labels
-    assert result["full_accuracy"] == pytest.approx(right.mean())
-    assert result["subset_accuracy"] == pytest.approx(right[:, result["positions"]].mean())
+    assert result["full_score"] == pytest.approx(right.mean())
+    assert result["subset_score"] == pytest.approx(right[:, result["positions"]].mean())
 
 
 def test_stratify_takes_equal_shares(disco, tmp_path):
     groups = np.array(["a"] * 40 + ["b"] * 20)
     paths = write_models(tmp_path / "p", *make_predictions(), groups=groups)
-    for options in (["--stratify"], ["--method", "stratified-random"]):
+    for options in (["--stratify", "--recipe", "disco"], ["--method", "stratified-random"]):
         done = disco("select", "--k", "11", *options, "--json", *paths)
         positions = json.loads(done.stdout)["positions"]
         assert sum(p < 40 for p in positions) == 6
@@ -102,7 +104,7 @@ def test_shuffled_files_give_the_same_selection_and_estimates(built, small, tmp_
     assert built("predict", *small, "--json").stdout == before
 
 
-@pytest.mark.parametrize("predictor", ["rf", "knn"])
+@pytest.mark.parametrize("predictor", ["auto", "rf", "knn", "blend"])
 def test_the_selected_samples_alone_give_the_same_estimate_to_the_last_bit(
     sample_database, tmp_path, predictor
 ):

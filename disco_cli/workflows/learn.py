@@ -1,0 +1,173 @@
+"""What is learnt from the reference models: the published recipe, our own, and linear regressors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from disco_cli.errors import ArtifactError
+from disco_cli.estimation.crossvalidation import Selector
+from disco_cli.estimation.fitted import FittedRecipe, fit_recipe
+from disco_cli.estimation.published import PublishedFit, cross_validate_published, fit_published
+from disco_cli.estimation.recipe import select_with_share
+from disco_cli.estimation.regressors import (
+    LinearEstimator,
+    blend,
+    fit_anchored_ridge,
+    fit_offset_ridge,
+    fit_ridge,
+)
+from disco_cli.estimation.signature import (
+    add_label_columns,
+    fill_missing,
+    flatten,
+    mean_outputs,
+)
+from disco_cli.estimation.truth import Average
+from disco_cli.progress import Progress
+from disco_cli.selection.choose import Method, select_by_responses
+from disco_cli.selection.draw import Draw
+from disco_cli.selection.factors import Factors, complete_responses, distinct_models
+from disco_cli.selection.methods import select_random
+from disco_cli.selection.subset import Selection
+from disco_cli.workflows.evidence import Evidence
+from disco_cli.workflows.references import References
+
+
+@dataclass(frozen=True)
+class Published:
+    """DISCO's predictors and their left-out estimates.
+
+    Attributes
+    ----------
+    fit : PublishedFit
+        PCA and forest.
+    fill : NDArray of float64 of shape (K, F)
+        What stands in for a missing sample.
+    left_out : dict of str to NDArray of float64 of shape (M,)
+        Estimates of ``rf``, ``knn`` and ``mean`` for models that were left out.
+    is_label_aware : bool
+        Whether correctness and the probability of the right class are in the signature.
+    """
+
+    fit: PublishedFit
+    fill: NDArray[np.float64]
+    left_out: dict[str, NDArray[np.float64]]
+    is_label_aware: bool
+
+
+def learn_published(
+    references: References,
+    labels: NDArray[np.int64] | None,
+    selection: Selection,
+    n_neighbours: int,
+    seed: int,
+    progress: Progress,
+) -> Published:
+    """Fit PCA, forest and neighbours, and estimate each model from the others.
+
+    Parameters
+    ----------
+    references : References
+        Outputs, responses and full scores.
+    labels : NDArray of int64 of shape (K,), or None
+        Right classes, to be used in the signature; ``None`` for the recipe as published.
+    selection : Selection
+        The K samples.
+    n_neighbours, seed, progress
+        As for :func:`disco_cli.estimation.published.cross_validate_published`.
+    """
+    outputs = references.outputs
+    is_label_aware = labels is not None and references.responses is not None
+    if labels is not None and references.responses is not None:
+        outputs = add_label_columns(
+            outputs, labels, references.responses[:, selection.draw.positions]
+        )
+    fill = mean_outputs(outputs)
+    signatures = flatten(fill_missing(outputs, fill))
+    left_out = cross_validate_published(signatures, references.truth, seed, n_neighbours, progress)
+    fit = fit_published(signatures, references.truth, seed)
+    return Published(fit, fill, left_out, is_label_aware)
+
+
+def learn_linear(
+    references: References, evidence: Evidence, selection: Selection
+) -> dict[str, LinearEstimator]:
+    """Fit the linear regressors on the responses to the K samples.
+
+    The offset ridge starts from the design's weighted mean, so it needs a truth in the units of
+    the responses and a design.
+    """
+    rows = distinct_models(evidence.Y)
+    Y = complete_responses(evidence.Y[rows])[:, selection.draw.positions]
+    truth, weights = references.truth[rows], selection.draw.weights
+    ridge = fit_ridge(Y, truth)
+    anchored = fit_anchored_ridge(Y, truth, weights)
+    found = {"ridge": ridge, "anchored-ridge": anchored}
+    if references.comparable and weights is not None:
+        found["offset-ridge"] = fit_offset_ridge(Y, truth, weights)
+    found["blend"] = blend(list(found.values()))
+    return found
+
+
+def learn_auto(
+    evidence: Evidence, selection: Selection, seed: int, progress: Progress
+) -> FittedRecipe:
+    """Fit our own recipe and calibrate it with the selection drawn anew in every fold."""
+    return fit_recipe(
+        evidence.Y,
+        evidence.weights,
+        selection.draw,
+        selector_of(selection, evidence),
+        np.random.default_rng([seed, 1]),
+        groups=evidence.groups,
+        progress=progress,
+    )
+
+
+def selector_of(selection: Selection, evidence: Evidence) -> Selector | None:
+    """Return how a selection was made, to be repeated without some of the models.
+
+    ``None`` for samples of highest disagreement: they were chosen from probabilities, which are
+    not at hand, so the selection itself is used in every fold and the errors are optimistic.
+    """
+    method, k = Method(selection.method), selection.k
+    weights, parameters = evidence.weights, selection.parameters
+    if method.by_score:
+        return None
+    units = evidence.units(k)
+    if method is Method.AUTO:
+        return select_with_share(weights, k, float(parameters["share"]), units)
+    Y = evidence.distinct()
+    strata = evidence.groups if parameters.get("stratify") else None
+
+    def select(rows: NDArray[np.int64], factors: Factors, rng: np.random.Generator) -> Draw:
+        if method.by_chance:
+            return select_random(len(weights), k, rng, strata, weights)
+        share = float(parameters.get("share", 0.0))
+        return select_by_responses(
+            method, Y[rows], weights, k, rng, share=share, units=units, factors=factors
+        )
+
+    return select
+
+
+def check_average(selection: Selection, average: Average | None) -> Average:
+    """Return the average to build for: the one the selection was drawn for, unless it was not.
+
+    Raises
+    ------
+    ArtifactError
+        The samples were drawn to represent another average than the one that is asked for.
+    """
+    drawn_for = Average(selection.parameters.get("average", Average.MICRO.value))
+    wanted = drawn_for if average is None else average
+    if wanted is not drawn_for and selection.draw.weights is not None:
+        message = (
+            f"the selection was drawn for --average {drawn_for.value}, not {wanted.value}; run "
+            f"`disco select --average {wanted.value}` again"
+        )
+        raise ArtifactError(message)
+    return wanted
