@@ -56,7 +56,7 @@ def measure(chosen: DataSet) -> dict[str, object] | None:
                     "method": found.method,
                     "repeats": found.repeats,
                     "mean": _figures(flat(found.mean)),
-                    "spread": _figures(flat(found.spread)),
+                    "spread": {"mae": _number(found.spread.mae if found.spread else math.nan)},
                     "relative": _number(found.relative),
                     "random_k": _number(found.random_k),
                     "seconds": _number(found.seconds),
@@ -68,12 +68,18 @@ def measure(chosen: DataSet) -> dict[str, object] | None:
     return entry
 
 
+def one_line_per_method(result: dict[str, object]) -> str:
+    """Return JSON that a difference between two versions can be read in."""
+    text = json.dumps(result, ensure_ascii=False)
+    return text.replace('{"k":', '\n{"k":').replace(', "splits"', ',\n"splits"') + "\n"
+
+
 def _figures(values: tuple[float, ...]) -> dict[str, float | None]:
     return {name: _number(value) for name, value in zip(metric_names(), values, strict=True)}
 
 
 def _number(value: float) -> float | None:
-    return float(f"{value:.6g}") if math.isfinite(value) else None
+    return float(f"{value:.4g}") if math.isfinite(value) else None
 
 
 def forget(method: str) -> None:
@@ -96,7 +102,7 @@ def main(names: list[str]) -> None:
             if entry is not None:
                 result[chosen.name] = entry
                 result = {each.name: result[each.name] for each in SETS if each.name in result}
-                RESULT.write_text(json.dumps(result, ensure_ascii=False, indent=1) + "\n")
+                RESULT.write_text(one_line_per_method(result))
 
 
 if __name__ == "__main__":

@@ -36,8 +36,8 @@ from disco_cli.backtest.run import single_threaded
 from disco_cli.backtest.splits import Split, SplitKind, make_splits, stable_rng
 
 RESULT = Path(__file__).with_suffix(".json")
-DEFAULT = ("sample_data", "open_llm_v2", "cifar10", "mmlu_pro", "mmlu_10k_logits")
-"""Sets with classes, and the one with the most models."""
+DEFAULT = ("sample_data", "open_llm_v2", "mmlu_10k_logits")
+"""The sets with probabilities, and the one with the most models."""
 
 K = 100
 SEEDS = 2

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import csv
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from disco_cli.errors import InputError
+from disco_cli.files.url_path import as_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 BASES = frozenset(
     [
@@ -145,7 +146,7 @@ def read_families(path: str | Path) -> dict[str, str]:
         If the file cannot be read or a line has other than two filled columns.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = as_path(path).read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot read the table of families: {error}") from error
     delimiter = "\t" if "\t" in text.partition("\n")[0] else ","

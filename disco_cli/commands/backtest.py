@@ -91,6 +91,8 @@ def backtest(
     from disco_cli.report import backtest as report
     from disco_cli.workflows.backtest import backtest as run
 
+    rows = _rows_path(output, folder)
+    table = report.table_path(rows, force=force)
     result = run(
         preds or (),
         ks=None if k is None else _numbers(k),
@@ -104,12 +106,12 @@ def backtest(
         level=level,
         average=Average(average),
         read=read_options(kind, no_answer),
-        output=_rows_path(output, folder),
+        output=rows,
         jobs=jobs or _cores(),
         force=force,
         progress=watch(quiet=quiet),
     )
-    report.show(result, as_json=as_json, quiet=quiet)
+    report.show(result, table, as_json=as_json, quiet=quiet)
 
 
 def _words(text: str) -> list[str]:
@@ -127,8 +129,11 @@ def _numbers(text: str) -> list[int]:
 
 def _rows_path(output: str | None, folder: Path) -> Path:
     from disco_cli.errors import UsageError
+    from disco_cli.files.url_path import is_behind_url
 
     path = target_path(output, folder / "backtest.jsonl")
+    if path is not None and is_behind_url(path):
+        raise UsageError(f"{path}: rows are appended one by one; give a file on this machine, -o")
     if path is None:
         raise UsageError("-o -: the rows are a file that a rerun goes on from; name one")
     return path

@@ -7,6 +7,7 @@ import io
 import sys
 from typing import TYPE_CHECKING, Any
 
+from disco_cli.errors import OutputError
 from disco_cli.files.atomic import atomic_write
 from disco_cli.report.console import print_json, say_all
 from disco_cli.report.tables import print_rows
@@ -14,6 +15,9 @@ from disco_cli.workflows.backtest import BacktestResult, method_dict
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+HEADER = b"k,method,repeats,"
+"""How every CSV of ours begins."""
 
 TERMINAL = {
     "k": "k",
@@ -35,11 +39,29 @@ TERMINAL = {
 """What fits on a terminal; pipes, JSON and CSV get every figure."""
 
 
-def show(result: BacktestResult, *, as_json: bool, quiet: bool) -> None:
+def table_path(rows: Path, *, force: bool) -> Path:
+    """Return where the CSV goes, after checking that nothing of somebody else lies there.
+
+    Raises
+    ------
+    OutputError
+        If a file that disco did not write is in the way and ``force`` is not given.
+    """
+    path = rows.with_suffix(".csv")
+    if path.exists() and not force:
+        try:
+            is_ours = path.is_file() and path.read_bytes().startswith(HEADER)
+        except OSError:
+            is_ours = False
+        if not is_ours:
+            raise OutputError(f"{path}: exists and was not written by disco; --force replaces it")
+    return path
+
+
+def show(result: BacktestResult, table: Path, *, as_json: bool, quiet: bool) -> None:
     """Print the comparison and write it as CSV beside the rows; messages go to stderr."""
     lines = [method_dict(found) for found in result.methods]
-    csv_path = result.path.with_suffix(".csv")
-    _write_csv(csv_path, lines)
+    _write_csv(table, lines)
     say_all(result.notes, quiet=quiet)
     say_all(
         sorted({f"{found.method}: {found.error}" for found in result.methods if found.error}),
@@ -49,7 +71,7 @@ def show(result: BacktestResult, *, as_json: bool, quiet: bool) -> None:
         f"{result.n_models} models, {result.n_samples} samples, split {result.split}: "
         f"{result.n_targets} targets, {result.seeds} repeats"
     )
-    say_all([measured, f"rows: {result.path}  table: {csv_path}"], quiet=quiet)
+    say_all([measured, f"rows: {result.path}  table: {table}"], quiet=quiet)
     if as_json:
         print_json(result.as_dict())
     elif sys.stdout.isatty():

@@ -75,6 +75,7 @@ def test_leave_one_out_by_family(disco, small, tmp_path):
         (["--level", "1"], 2, "--level must lie between 0 and 1"),
         (["--families", "absent.csv"], 3, "absent.csv: cannot read the table of families"),
         (["--output", "-"], 2, "-o -: the rows are a file"),
+        (["--dir", "s3://bucket/run"], 2, "give a file on this machine"),
     ],
 )
 def test_bad_options_are_one_line(disco, small, arguments, code, message):
@@ -97,6 +98,19 @@ def test_rows_of_another_backtest_are_refused(disco, small):
     assert done.returncode == 4
     assert "--force starts anew" in done.stderr
     assert disco("backtest", *small[1:], "--k", "10", *FAST, "--force").returncode == 0
+
+
+def test_a_table_of_somebody_else_is_not_replaced(disco, small, tmp_path):
+    table = tmp_path / "backtest.csv"
+    table.write_text("mine\n")
+    rows = ("--output", tmp_path / "backtest.jsonl")
+    done = disco("backtest", *small, "--k", "10", *FAST, *rows)
+    assert done.returncode == 3
+    assert "backtest.csv: exists and was not written by disco" in done.stderr
+    assert table.read_text() == "mine\n"
+    assert disco("backtest", *small, "--k", "10", *FAST, *rows, "--force").returncode == 0
+    assert table.read_text().startswith("k,method,repeats,")
+    assert disco("backtest", *small, "--k", "10", *FAST, *rows).returncode == 0
 
 
 def test_files_without_labels_are_refused(disco, tmp_path):
