@@ -14,6 +14,7 @@ import numpy as np
 from disco_cli.backtest.baselines.interface import Estimate, Fitted, References
 from disco_cli.estimation.fitted import fit_recipe
 from disco_cli.estimation.recipe import choose_share, select_with_share
+from disco_cli.selection.duplicates import sample_units
 from disco_cli.selection.factors import complete_responses, distinct_models, fit_factors
 
 if TYPE_CHECKING:
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
 
 
 def fit_auto(references: References, k: int, rng: np.random.Generator) -> Fitted:
-    """Estimate a target with the recipe that ``disco select --method auto`` would choose."""
+    """Estimate a target as ``disco select --method auto``, ``build-db`` and ``predict`` would."""
     Y, weights, groups = references.responses, references.weights, references.groups
     different = Y[distinct_models(Y)]
-    choice = choose_share(different, weights, k, rng, groups=groups)
-    select = select_with_share(weights, k, choice.share)
+    units = sample_units(Y, k, weights=weights)
+    choice = choose_share(different, weights, k, rng, units=units, groups=groups)
+    select = select_with_share(weights, k, choice.share, units)
     factors = references.once("factors", lambda: fit_factors(complete_responses(different)))
     drawn = select(np.arange(len(different)), factors, rng)
     recipe = fit_recipe(Y, weights, drawn, select, rng, groups=groups)
