@@ -218,7 +218,13 @@ def combine(
     """
     parts = split_parts(estimator, y, calibration.low, calibration.high, only_groups)
     estimate = combine_parts(parts, calibration.design_share)
-    width, reason = _half_width(estimator, calibration, parts, level, only_groups is not None)
+    width, reason = interval_half_width(
+        calibration,
+        parts,
+        level,
+        has_design=estimator.has_design,
+        part_only=only_groups is not None,
+    )
     if parts.excess > _MARK * parts.assessment.standard_error:
         status = Status.EXTRAPOLATED
     elif parts.assessment.misfit > calibration.misfit_limit:
@@ -237,22 +243,36 @@ def combine(
     )
 
 
-def _half_width(
-    estimator: FactorEstimator,
+def interval_half_width(
     calibration: Calibration,
     parts: Parts,
     level: float,
-    part_only: bool,
+    *,
+    has_design: bool,
+    part_only: bool = False,
 ) -> tuple[float | None, str | None]:
-    """Return the half-width, or ``None`` and the reason.
+    """Return the half-width of one target's interval, or ``None`` and the reason.
 
     It glides from what left-out models taught (inside the range) to what can be relied on beyond:
     the design's standard error, or, without a design, the errors of the strongest left-out models.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        From cross-validation of the same pipeline.
+    parts : Parts
+        The target's estimates.
+    level : float
+        Wanted coverage, between 0 and 1.
+    has_design : bool
+        Whether some of the samples were drawn at random.
+    part_only : bool
+        Whether the estimate is of some groups only, for which no left-out model can vouch.
     """
     n = calibration.n_models
     near = half_width(calibration.near, level, n)
     far: float | None
-    if estimator.has_design and np.isfinite(parts.standard_error):
+    if has_design and np.isfinite(parts.standard_error):
         learned = half_width(calibration.far, level, n)
         far = max(normal_quantile(level), learned or 0.0) * parts.standard_error
     else:

@@ -15,7 +15,7 @@ from disco_cli.estimation.combine import (
     combine_parts,
     split_parts,
 )
-from disco_cli.estimation.factor_estimator import fit_factor_estimator
+from disco_cli.estimation.factor_estimator import FactorEstimator, fit_factor_estimator
 from disco_cli.progress import SILENT, Progress
 from disco_cli.selection.draw import Draw
 from disco_cli.selection.factors import Factors, complete_responses, fit_factors
@@ -124,14 +124,56 @@ def cross_validate(
             for _ in range(n_repeats):
                 draw = select(rows, factors, rng)
                 estimator = fit_factor_estimator(factors, weights, draw, groups)
-                for m in left_out:
-                    y = Y[m, draw.positions]
-                    if np.isnan(y).all():
-                        continue
-                    parts = split_parts(estimator, y, low, high)
-                    trials[name].append(Trial(int(m), strongest, float(scores[m]), parts))
+                targets = Targets(Y[:, draw.positions], scores, left_out, strongest)
+                trials[name] += try_targets(estimator, targets, low, high)
         progress.advance()
     return {name: tuple(found) for name, found in trials.items()}
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Models that were left out of a fit.
+
+    Attributes
+    ----------
+    answers : NDArray of float64 of shape (M, K)
+        Responses of all models to the K samples, NaN = missing.
+    scores : NDArray of float64 of shape (M,)
+        Full scores of all models.
+    rows : NDArray of int64
+        The models that were left out.
+    strongest : bool
+        Whether they are the strongest, not some at random.
+    """
+
+    answers: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    rows: NDArray[np.int64]
+    strongest: bool
+
+
+def try_targets(
+    estimator: FactorEstimator, targets: Targets, low: float, high: float
+) -> list[Trial]:
+    """Estimate left-out models; those that answered none of the samples are passed over.
+
+    Parameters
+    ----------
+    estimator : FactorEstimator
+        Fitted without them.
+    targets : Targets
+        The models.
+    low, high : float
+        Range of the scores of the models that it was fitted to.
+    """
+    trials = []
+    for m in targets.rows:
+        y = targets.answers[m]
+        if np.isnan(y).all():
+            continue
+        parts = split_parts(estimator, y, low, high)
+        trials.append(Trial(int(m), targets.strongest, float(targets.scores[m]), parts))
+    return trials
 
 
 def weighted_scores(Y: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
