@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+LOOP := .venv-loop
 # One thread per process: the tests run in parallel and must not fight over the cores.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long lint format types check bench clean
+.PHONY: help install demo test test-long test-loop lint format types check bench clean
 
 help:  ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +29,10 @@ test: $(READY)  ## Run the tests
 test-long: $(READY)  ## Run the long statistical and fuzzing suites too
 	$(TEST_ENV) $(BIN)/python -m pytest --quiet --numprocesses auto
 
+test-loop: $(READY)  ## Evaluate, select, evaluate again and predict with lm-evaluation-harness and inspect_ai
+	PYTHON=$(PYTHON) bash tests/loop/install.sh $(LOOP)
+	DISCO_LOOP=$(LOOP) $(TEST_ENV) $(BIN)/python -m pytest --quiet -m loop tests/loop
+
 lint: $(READY)  ## Check style and formatting
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -45,4 +50,4 @@ bench: $(READY)  ## Measure start-up and prediction against baselines in the sam
 	$(BIN)/python benchmarks/startup.py
 
 clean:  ## Remove .venv and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(LOOP) .mypy_cache .ruff_cache .pytest_cache .hypothesis
