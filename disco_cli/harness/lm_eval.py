@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -222,7 +223,8 @@ def _assemble(
 
 def _shared(column: NDArray[np.str_], arrays: dict[bytes, NDArray[np.str_]]) -> NDArray[np.str_]:
     """Return the same array for equal contents: many models have the same samples."""
-    return arrays.setdefault(column.dtype.str.encode() + column.tobytes(), column)
+    digest = hashlib.blake2b(np.ascontiguousarray(column).view(np.uint8).data)
+    return arrays.setdefault(digest.digest() + column.dtype.str.encode(), column)
 
 
 def _table(run: Run, unit: Unit, parts: list[TaskResult]) -> ImportedTable:
@@ -242,8 +244,8 @@ def _table(run: Run, unit: Unit, parts: list[TaskResult]) -> ImportedTable:
     width = max(
         (p.loglikelihoods.shape[1] for p in parts if p.loglikelihoods is not None), default=0
     )
-    ids = [f"{part.task}/{doc_id}" for part in parts for doc_id in part.doc_ids]
-    groups = [part.task for part in parts for _ in part.doc_ids]
+    ids = [_numbered(part.task, part.doc_ids) for part in parts]
+    groups = [np.full(len(part.doc_ids), part.task) for part in parts]
     with_hashes = all(part.hashes is not None for part in parts)
     return ImportedTable(
         source=str(parts[0].path if len(parts) == 1 else run.results_path or parts[0].path.parent),
@@ -251,12 +253,12 @@ def _table(run: Run, unit: Unit, parts: list[TaskResult]) -> ImportedTable:
         date=run.date,
         task=unit.name,
         metric=parts[0].metric,
-        ids=np.array(ids, dtype=np.str_),
+        ids=np.concatenate(ids),
         responses=_joined([part.responses for part in parts]),
         hashes=_joined([part.hashes for part in parts]).astype(np.str_) if with_hashes else None,
         labels=_joined([part.labels for part in parts]) if all(optional) else None,
         n_options=_joined([part.n_options for part in parts]),
-        groups=np.array(groups, dtype=np.str_),
+        groups=np.concatenate(groups),
         loglikelihoods=_joined(
             [None if p.loglikelihoods is None else _widened(p.loglikelihoods, width) for p in parts]
         ),
@@ -265,10 +267,17 @@ def _table(run: Run, unit: Unit, parts: list[TaskResult]) -> ImportedTable:
     )
 
 
+def _numbered(task: str, doc_ids: NDArray[np.int64]) -> NDArray[np.str_]:
+    """Return ``task/number`` of each document, (n,), without a Python text for each."""
+    return np.char.add(f"{task}/", doc_ids.astype(np.str_))
+
+
 def _joined(columns: list[NDArray[Any] | None]) -> Any:
     """Return arrays under each other, ``None`` if one is missing."""
     present = [column for column in columns if column is not None]
-    return np.concatenate(present) if len(present) == len(columns) else None
+    if len(present) < len(columns):
+        return None
+    return present[0] if len(present) == 1 else np.concatenate(present)
 
 
 def _widened(block: NDArray[np.float64], width: int) -> NDArray[np.float64]:

@@ -81,12 +81,12 @@ def _predicted(log: SampleLog, metric: str) -> NDArray[np.int64] | None:
     scores = log.loglikelihoods
     with np.errstate(invalid="ignore", divide="ignore"):
         if metric == "acc_mutual_info":
-            if log.n_doubled != len(log.doc_ids):
+            if log.unconditional is None:
                 return None
             scores = scores - log.unconditional
         elif metric in ("acc_norm", "acc_bytes"):
             lengths = log.characters if metric == "acc_norm" else log.bytes
-            if np.any(np.isnan(lengths) & ~padding):
+            if np.any((lengths < 0) & ~padding):
                 return None
             scores = scores / lengths
         elif metric != "acc":

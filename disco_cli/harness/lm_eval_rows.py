@@ -70,10 +70,10 @@ class SampleLog:
         Number of options; 0 in tasks without options.
     loglikelihoods : NDArray of float64, shape (R, C)
         Natural logarithm, as logged (NaN, -inf), padded with -inf; C = 0 without options.
-    unconditional : NDArray of float64, shape (R, C)
-        Log-likelihood without the question, NaN unless the task asks for mutual information.
-    characters, bytes : NDArray of float64, shape (R, C)
-        Length of each option's text, NaN where the log leaves it out.
+    unconditional : NDArray of float64, shape (R, C), or None
+        Log-likelihood without the question, where the task asks for mutual information.
+    characters, bytes : NDArray of int32, shape (R, C)
+        Length of each option's text, -1 where the log leaves it out.
     index_labels, text_labels : NDArray of int64, shape (R,)
         The right option by the target read as an index and as the option's text, -1 where neither.
     gold_sets : mapping of int to frozenset of int
@@ -93,9 +93,9 @@ class SampleLog:
     composite: tuple[str, ...]
     n_options: NDArray[np.int64]
     loglikelihoods: NDArray[np.float64]
-    unconditional: NDArray[np.float64]
-    characters: NDArray[np.float64]
-    bytes: NDArray[np.float64]
+    unconditional: NDArray[np.float64] | None
+    characters: NDArray[np.int32]
+    bytes: NDArray[np.int32]
     index_labels: NDArray[np.int64]
     text_labels: NDArray[np.int64]
     gold_sets: Mapping[int, frozenset[int]]
@@ -123,8 +123,8 @@ class _Columns:
     n_options: array[int] = field(default_factory=lambda: array("q"))
     loglikelihoods: array[float] = field(default_factory=lambda: array("d"))
     unconditional: array[float] = field(default_factory=lambda: array("d"))
-    characters: array[float] = field(default_factory=lambda: array("d"))
-    bytes: array[float] = field(default_factory=lambda: array("d"))
+    characters: array[int] = field(default_factory=lambda: array("i"))
+    bytes: array[int] = field(default_factory=lambda: array("i"))
     index_labels: array[int] = field(default_factory=lambda: array("q"))
     text_labels: array[int] = field(default_factory=lambda: array("q"))
     gold_sets: dict[int, frozenset[int]] = field(default_factory=dict)
@@ -269,16 +269,20 @@ def _number(value: Any) -> float | None:
 def _add_options(columns: _Columns, row: dict[str, Any], number: int, delimiter: str) -> None:
     options = read_options(row, delimiter)
     k = len(options.loglikelihoods)
-    nan = [float("nan")] * k
+    before = len(columns.loglikelihoods)
     columns.n_options.append(k)
     columns.loglikelihoods.extend(options.loglikelihoods)
-    columns.unconditional.extend(nan if options.unconditional is None else options.unconditional)
-    columns.n_doubled += options.unconditional is not None
+    if options.unconditional is not None:
+        columns.unconditional.extend([float("nan")] * (before - len(columns.unconditional)))
+        columns.unconditional.extend(options.unconditional)
+        columns.n_doubled += 1
     columns.n_shared += options.is_shared
     texts = options.choices
-    columns.characters.extend(nan if texts is None else [len(text) for text in texts])
+    columns.characters.extend([-1] * k if texts is None else map(len, texts))
     columns.bytes.extend(
-        nan if texts is None else [len(text.encode("utf-8", "surrogatepass")) for text in texts]
+        [-1] * k
+        if texts is None
+        else [len(text.encode("utf-8", "surrogatepass")) for text in texts]
     )
     columns.index_labels.append(options.index_label)
     columns.text_labels.append(options.text_label)
@@ -296,23 +300,28 @@ def _finish(path: Path, columns: _Columns, report: StreamReport) -> SampleLog:
         column.extend([float("nan")] * (n_rows - len(column)))
     names = np.array(list(columns.filter_names), dtype=np.str_)
 
-    def padded(flat: array[float], fill: float) -> NDArray[np.float64]:
-        result = np.full((n_rows, width), fill)
-        result[np.arange(width) < n_options[:, None]] = flat
+    inside = np.arange(width) < n_options[:, None]
+
+    def padded(flat: array[Any], fill: float) -> NDArray[Any]:
+        result = np.full((n_rows, width), fill, dtype=np.dtype(flat.typecode))
+        result[inside] = flat
         return result
 
+    if columns.n_doubled:
+        lacking = len(columns.loglikelihoods) - len(columns.unconditional)
+        columns.unconditional.extend([float("nan")] * lacking)
     return SampleLog(
         path=path,
         doc_ids=np.array(columns.doc_ids, dtype=np.int64),
-        hashes=np.frombuffer(bytes(columns.hashes), dtype="S64") if columns.has_hash else None,
+        hashes=np.frombuffer(columns.hashes, dtype="S64") if columns.has_hash else None,
         filters=names[np.array(columns.filters, dtype=np.int64)],
         metrics={name: np.array(column) for name, column in columns.metrics.items()},
         composite=tuple(sorted(columns.composite)),
         n_options=n_options,
         loglikelihoods=padded(columns.loglikelihoods, -np.inf),
-        unconditional=padded(columns.unconditional, np.nan),
-        characters=padded(columns.characters, np.nan),
-        bytes=padded(columns.bytes, np.nan),
+        unconditional=padded(columns.unconditional, np.nan) if columns.n_doubled else None,
+        characters=padded(columns.characters, -1),
+        bytes=padded(columns.bytes, -1),
         index_labels=np.array(columns.index_labels, dtype=np.int64),
         text_labels=np.array(columns.text_labels, dtype=np.int64),
         gold_sets=columns.gold_sets,

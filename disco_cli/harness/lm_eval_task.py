@@ -141,7 +141,9 @@ def _clashes(log: SampleLog) -> tuple[NDArray[np.int64], list[tuple[int, int]]]:
 
 
 def take_rows(log: SampleLog, rows: NDArray[np.int64]) -> SampleLog:
-    """Return a log of these rows, in their order."""
+    """Return a log of these rows, in their order; itself if these are all, as they stand."""
+    if len(rows) == len(log.doc_ids) and np.array_equal(rows, np.arange(len(rows))):
+        return log
     place = {int(row): i for i, row in enumerate(rows)} if log.gold_sets else {}
     return replace(
         log,
@@ -151,7 +153,7 @@ def take_rows(log: SampleLog, rows: NDArray[np.int64]) -> SampleLog:
         metrics={name: column[rows] for name, column in log.metrics.items()},
         n_options=log.n_options[rows],
         loglikelihoods=log.loglikelihoods[rows],
-        unconditional=log.unconditional[rows],
+        unconditional=None if log.unconditional is None else log.unconditional[rows],
         characters=log.characters[rows],
         bytes=log.bytes[rows],
         index_labels=log.index_labels[rows],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -23,6 +24,7 @@ from disco_cli.harness.open import Tool, import_logs
 pytestmark = [pytest.mark.slow, pytest.mark.loop]
 
 HERE = Path(__file__).parent
+DOCS = HERE.parents[1] / "docs"
 TOOLS = Path(os.environ.get("DISCO_LOOP", HERE.parents[1] / ".venv-loop")).resolve()
 N_MODELS = 12
 K = 30
@@ -39,22 +41,22 @@ def programs_of(tool: str) -> Path:
     return TOOLS / tool / "bin"
 
 
-def run(command: list[str], folder: Path, programs: Path) -> str:
-    """Run a program of a tool in a folder, without network; returns stdout."""
+def run(command: list[str], folder: Path, programs: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program of a tool, or disco, in a folder and without network."""
+    path = [str(programs), str(Path(sys.executable).parent), os.environ["PATH"]]
     environment = (
         os.environ
         | OFFLINE
         | {
-            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+            "PATH": os.pathsep.join(path),
             "HF_HOME": str(folder / "hf"),
-            "PYTHONPATH": str(HERE),
         }
     )
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, f"{command}\n{done.stderr[-3000:]}"
-    return done.stdout
+    assert done.returncode == 0, f"{command}\n{done.stdout[-1000:]}\n{done.stderr[-3000:]}"
+    return done
 
 
 def disco(folder: Path, *arguments: str) -> tuple[str, str]:
@@ -97,41 +99,41 @@ def check_prediction(stdout: str, truth: float) -> None:
     assert abs(told["estimate"] - truth) < 0.2
 
 
-@pytest.fixture(scope="module")
-def lm_eval_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tutorial() -> list[str]:
+    """Return the commands of the tutorial."""
+    text = (DOCS / "tutorial-lm-eval.md").read_text(encoding="utf-8")
+    return [
+        line for block in re.findall(r"```bash\n(.*?)```", text, re.DOTALL) for line in block.split("\n")
+        if line
+    ]  # fmt: skip
+
+
+def test_lm_eval(tmp_path: Path) -> None:
+    """The tutorial, each command as it is written, and what it says of the result."""
     programs = programs_of("lm-eval")
-    folder = tmp_path_factory.mktemp("lm-eval")
-    run([str(programs / "python"), str(HERE / "lm_eval_runs.py"), str(N_MODELS)], folder, programs)
-    return folder
-
-
-def test_lm_eval(lm_eval_folder: Path) -> None:
-    folder = lm_eval_folder
-    programs = programs_of("lm-eval")
-    stdout, _ = disco(folder, "import", "lm-eval", "full", "-o", "preds")
-    assert len(stdout.splitlines()) == N_MODELS
-    preds = stdout.splitlines()
-    disco(folder, "select", "--k", str(K), "--method", "stratified-random", *preds)
-    disco(folder, "build-db", *preds)
-    _, stderr = disco(folder, "export", "--to", "lm-eval", "-o", "samples.json")
-    command = next_command(stderr)
-    assert command[:1] == ["lm_eval"]
-    command = [word.replace("MODEL", "models/new").replace("OUT", "part") for word in command]
-    run([*command, "--include_path", "tasks", "--batch_size", "64"], folder, programs)
-
-    chosen = json.loads((folder / "disco-run/selection.json").read_text())["sample_ids"]
-    (full,) = import_logs(Tool.LM_EVAL, [folder / "truth"], ImportOptions(tasks=("loop",))).tables
-    stdout, _ = disco(
-        folder, "import", "lm-eval", "part", "--full-run", "truth", "-o", "part-preds"
+    shutil.copy(DOCS / "lm_eval_tiny.py", tmp_path)
+    printed = {
+        line: run(["bash", "-euo", "pipefail", "-c", line], tmp_path, programs)
+        for line in tutorial()
+    }
+    exported = next(
+        done.stderr for line, done in printed.items() if line.startswith("disco export")
     )
-    parts = import_logs(Tool.LM_EVAL, [folder / "part"]).tables
-    ids = [sample for part in parts for sample in part.ids.tolist()]
-    assert sorted(ids) == sorted(chosen)
+    filled_in = next(line for line in printed if "--samples" in line)
+    command = next_command(exported)
+    assert set(command) - {"pretrained=MODEL", "OUT"} <= set(shlex.split(filled_in))
+
+    chosen = json.loads((tmp_path / "disco-run/selection.json").read_text())["sample_ids"]
+    assert len(chosen) == K
+    whole = import_logs(Tool.LM_EVAL, [tmp_path / "truth"], ImportOptions(tasks=("loop",)))
+    (full,) = whole.tables
+    parts = import_logs(Tool.LM_EVAL, [tmp_path / "part"]).tables
+    assert sorted(one for part in parts for one in part.ids.tolist()) == sorted(chosen)
     for part in parts:
         check_subset(full, part, [one for one in chosen if one.startswith(f"{part.task}/")])
     assert full.score is not None
-    logs = sorted(str(path) for path in (folder / "part").rglob("samples_*.jsonl"))
-    stdout, _ = disco(folder, "predict", *logs, "--json")
+    logs = sorted(str(path) for path in (tmp_path / "part").rglob("samples_*.jsonl"))
+    stdout, _ = disco(tmp_path, "predict", *logs, "--json")
     check_prediction(stdout, full.score)
 
 

@@ -1,15 +1,16 @@
-"""Make a benchmark and tiny models, and evaluate the models in full; run where lm-eval is installed.
+"""A benchmark and tiny models for docs/tutorial-lm-eval.md, and full evaluations of the models.
 
 The benchmark is a group of two tasks of sums, with four options each. A model is a two-layer GPT-2
-with random weights that has learnt the answers to some of the questions by heart, so models differ
-in what they know as well as in how much. Nothing is downloaded.
+that has learnt the answers to some of the questions by heart, so models differ in what they know
+as well as in how much. Nothing is downloaded. Run it where lm-evaluation-harness is installed:
+
+    python lm_eval_tiny.py
 """
 
 from __future__ import annotations
 
 import json
 import random
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tokenizers.pre_tokenizers import WhitespaceSplit
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 N_QUESTIONS = {"loop_add": 90, "loop_take": 70}
+N_MODELS = 12
 N_STEPS = 250
 END, UNKNOWN = "<end>", "<unknown>"
 TASK = """task: {name}
@@ -139,25 +141,25 @@ def make_model(
     tokenizer.save_pretrained(folder)
 
 
-def main(folder: Path, n_models: int) -> None:
-    """Make ``n_models`` reference models and a new one, and evaluate all of them in full."""
+def main(folder: Path) -> None:
+    """Make the reference models and a new one, and evaluate the reference models in full."""
     torch.set_num_threads(1)
     questions = write_tasks(folder)
     tokenizer = make_tokenizer()
-    names = [f"m{i:02d}" for i in range(n_models)] + ["new"]
-    for i, name in enumerate(names):
-        dice = random.Random(i)
-        share = 0.6 if name == "new" else i / n_models
-        make_model(folder / "models" / name, tokenizer, dice.sample(questions, int(share * 160)), i)
+    shares = {f"m{i:02d}": i / N_MODELS for i in range(N_MODELS)} | {"new": 0.6}
+    for seed, (name, share) in enumerate(shares.items()):
+        known = random.Random(seed).sample(questions, int(share * len(questions)))
+        make_model(folder / "models" / name, tokenizer, known, seed)
     # The command line does the same, but reads thousands of other tasks first, each time.
     tasks = TaskManager(include_path="tasks", include_defaults=False)
-    for name in names:
-        evaluate(name, tasks, "truth" if name == "new" else "full")
+    for name in shares:
+        if name != "new":
+            evaluate(name, tasks)
 
 
-def evaluate(name: str, tasks: TaskManager, output: str) -> None:
+def evaluate(name: str, tasks: TaskManager) -> None:
     """Evaluate one model in full and log its samples."""
-    tracker = EvaluationTracker(output_path=output)
+    tracker = EvaluationTracker(output_path="full")
     results = simple_evaluate(
         model="hf",
         model_args=f"pretrained=models/{name}",
@@ -175,4 +177,4 @@ def evaluate(name: str, tasks: TaskManager, output: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path.cwd(), int(sys.argv[1]))
+    main(Path.cwd())
