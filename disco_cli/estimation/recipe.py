@@ -139,9 +139,19 @@ def choose_share(
     """
     safe = SHARES[0]
     if len(Y) < _MIN_MODELS:
-        return Choice(safe, (), (), f"{len(Y)} reference models: too few to compare recipes")
+        return Choice(
+            safe,
+            (),
+            (),
+            f"auto: all samples drawn from strata; {len(Y)} models are too few to compare shares",
+        )
     if _seconds_needed(len(Y), Y.shape[1], k) > _PATIENCE_SECOND:
-        return Choice(safe, (), (), "comparing recipes would take too long; took the safe one")
+        return Choice(
+            safe,
+            (),
+            (),
+            "auto: all samples drawn from strata; comparing shares would take too long",
+        )
     selectors = {f"{share:g}": select_with_share(weights, k, share, units) for share in SHARES}
     trials = cross_validate(
         Y, weights, selectors, rng, groups=groups, n_repeats=2, progress=progress
@@ -152,8 +162,9 @@ def choose_share(
     best = int(losses.argmin())
     share = SHARES[best]
     reason = (
-        f"{share:.0%} informative samples: error {candidates[best].alike:.4f} on left-out models, "
-        f"{candidates[best].strongest:.4f} on left-out strongest models"
+        f"auto: {share:.0%} of the samples taken as informative, the others drawn from strata; root "
+        f"mean square error {candidates[best].alike:.4f} on left-out models, "
+        f"{candidates[best].strongest:.4f} on the strongest, left out together"
     )
     return Choice(share, candidates, trials[f"{share:g}"], reason)
 

@@ -52,6 +52,12 @@ class Draw:
     n_tied: int = 0
     n_tied_chosen: int = 0
 
+    @property
+    def is_biased(self) -> bool:
+        """Whether the plain mean of the K samples is no estimate of the mean of all N."""
+        chances = self.inclusion_probabilities
+        return CERTAINTY in self.roles or float(np.ptp(chances)) > 1e-9
+
 
 def certainty_draw(
     chosen: NDArray[np.int64],

@@ -62,7 +62,10 @@ class Prediction:
     n_used, n_missing : int
         Of the K samples, how many the model answered and how many it lacks.
     subset_mean : float or None
-        Its plain mean on the K samples; biased where they were chosen for what they tell.
+        Its plain mean on the K samples.
+    subset_biased : bool
+        Whether that mean is no estimate of the full score, because the samples were chosen for
+        what they tell or with unequal chances.
     nearest : str
         The most similar reference model.
     distance : float
@@ -85,6 +88,7 @@ class Prediction:
     n_used: int
     n_missing: int
     subset_mean: float | None
+    subset_biased: bool
     nearest: str
     distance: float
     warnings: tuple[str, ...]
@@ -189,6 +193,7 @@ class Estimator:
             subset_mean=None
             if target.responses is None
             else weighted_mean(target.responses, self._known["weights"]),
+            subset_biased=self._database.selection.draw.is_biased,
             nearest=str(self._known["names"][index]),
             distance=distance,
             warnings=tuple(warnings),

@@ -260,7 +260,9 @@ def _draw_auto(
     """Let left-out reference models decide the share of informative samples, and draw."""
     Y, units = evidence.distinct(), evidence.units(k)
     if evidence.is_proxy:
-        choice = Choice(SHARES[0], (), (), "no truth to compare recipes by; took the safe one")
+        choice = Choice(
+            SHARES[0], (), (), "auto: all samples drawn from strata; no truth to compare shares by"
+        )
     else:
         choice = choose_share(
             Y, evidence.weights, k, rng, units=units, groups=evidence.groups, progress=progress
