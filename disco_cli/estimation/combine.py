@@ -271,13 +271,10 @@ def interval_half_width(
     """
     n = calibration.n_models
     near = half_width(calibration.near, level, n)
-    far: float | None
-    if has_design and np.isfinite(parts.standard_error):
-        learned = half_width(calibration.far, level, n)
-        far = max(normal_quantile(level), learned or 0.0) * parts.standard_error
-    else:
-        far = None if part_only else half_width(calibration.strongest, level)
     beyond = 1.0 if part_only else parts.beyond
+    far = None
+    if beyond > 0:
+        far = _far_half_width(has_design, calibration, parts, level, part_only)
     if beyond < 1 and near is None:
         wanted = models_needed(level)
         return None, f"{n} reference models are too few for level {level:g}; it needs {wanted}"
@@ -291,3 +288,17 @@ def interval_half_width(
     if beyond == 0:
         return inside, None
     return inside + (max(far or 0.0, inside) - inside) * beyond, None
+
+
+def _far_half_width(
+    has_design: bool,
+    calibration: Calibration,
+    parts: Parts,
+    level: float,
+    part_only: bool,
+) -> float | None:
+    """Return the half-width beyond the references' range, ``None`` if nothing supports one."""
+    if has_design and np.isfinite(parts.standard_error):
+        learned = half_width(calibration.far, level, calibration.n_models)
+        return max(normal_quantile(level), learned or 0.0) * parts.standard_error
+    return None if part_only else half_width(calibration.strongest, level)

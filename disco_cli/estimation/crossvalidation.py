@@ -15,7 +15,8 @@ from disco_cli.estimation.combine import (
     combine_parts,
     split_parts,
 )
-from disco_cli.estimation.factor_estimator import FactorEstimator, fit_factor_estimator
+from disco_cli.estimation.factor_estimator import FactorEstimator
+from disco_cli.estimation.factor_fit import fit_factor_estimator
 from disco_cli.progress import SILENT, Progress
 from disco_cli.selection.draw import Draw
 from disco_cli.selection.factors import Factors, complete_responses, fit_factors

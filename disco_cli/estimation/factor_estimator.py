@@ -14,9 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from disco_cli.selection.draw import RANDOM, Draw
-from disco_cli.selection.factors import Factors
-from disco_cli.selection.greedy import PRIOR_VARIANCE, noise_variance
+from disco_cli.selection.prior import PRIOR_VARIANCE
 
 _FREE = 1e6
 """Prior standard deviation of an intercept that is as good as free."""
@@ -93,53 +91,6 @@ class Assessment:
     misfit: float
     dropped_groups: tuple[int, ...]
     n_used: int
-
-
-def fit_factor_estimator(
-    factors: Factors,
-    weights: NDArray[np.float64],
-    draw: Draw,
-    groups: NDArray[np.int64] | None = None,
-) -> FactorEstimator:
-    """Gather what the estimates need.
-
-    Parameters
-    ----------
-    factors : Factors
-        Of all N samples, from the reference models.
-    weights : NDArray of float64 of shape (N,)
-        Share of each sample in the score, summing to 1.
-    draw : Draw
-        The K selected samples.
-    groups : NDArray of int64 of shape (N,), optional
-        Group number of each sample, 0 … G−1.
-    """
-    codes = np.zeros(factors.n_samples, dtype=np.int64) if groups is None else groups
-    n_groups = int(codes.max()) + 1
-    chosen = draw.positions
-    shares = np.bincount(codes, weights=weights, minlength=n_groups).astype(np.float64)
-    scale = np.where(shares > 0, shares, 1.0)
-    by_group = np.zeros((n_groups, factors.loadings.shape[1]))
-    np.add.at(by_group, codes, weights[:, np.newaxis] * factors.loadings)
-    means = np.bincount(codes, weights=weights * factors.means, minlength=n_groups)
-    drawn = np.array([role == RANDOM for role in draw.roles])
-    if draw.weights is not None:
-        design_weights = np.where(drawn, draw.weights, 0.0)
-    else:
-        design_weights = np.where(drawn, weights[chosen] / draw.inclusion_probabilities, 0.0)
-    return FactorEstimator(
-        means=factors.means[chosen],
-        noise=noise_variance(factors)[chosen],
-        shares=weights[chosen],
-        loadings=factors.loadings[chosen],
-        weights=design_weights,
-        chances=draw.inclusion_probabilities,
-        drawn=drawn,
-        groups=codes[chosen],
-        group_shares=shares,
-        group_means=means / scale,
-        group_loadings=by_group / scale[:, np.newaxis],
-    )
 
 
 def assess(

@@ -20,7 +20,7 @@ from disco_cli.files.open import open_predictions
 
 if TYPE_CHECKING:
     from disco_cli.harness.choices import ImportOptions
-from disco_cli.harness.imported import Imported
+    from disco_cli.harness.imported import Imported
 
 
 class Tool(str, Enum):

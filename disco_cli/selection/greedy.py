@@ -7,16 +7,11 @@ from numpy.typing import NDArray
 
 from disco_cli.selection.draw import Draw, certainty_draw
 from disco_cli.selection.factors import Factors
+from disco_cli.selection.prior import PRIOR_VARIANCE
 from disco_cli.selection.strata import select_strata
 
 _SHRINKAGE = 0.1
 """λ of the forward selection in units of the median squared norm of a sample's column."""
-
-PRIOR_VARIANCE = 4.0
-"""Variance of a target's factors before it is seen, in units of the references' own variance.
-
-A target may lie outside the references; above 1 the size hardly matters (1, 4 and 100 measured).
-"""
 
 NOISE_FLOOR = 0.5
 """Share of the mean noise variance that is added to each sample's own, which is uncertain."""

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from disco_cli.errors import ArtifactError
 from disco_cli.estimation.crossvalidation import Selector
-from disco_cli.estimation.fitted import FittedRecipe, fit_recipe
+from disco_cli.estimation.fitted import FittedRecipe
 from disco_cli.estimation.published import PublishedFit, cross_validate_published, fit_published
 from disco_cli.estimation.recipe import select_with_share
+from disco_cli.estimation.recipe_fit import fit_recipe
 from disco_cli.estimation.regressors import (
     LinearEstimator,
     blend,

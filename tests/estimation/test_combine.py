@@ -12,7 +12,7 @@ from disco_cli.estimation.combine import (
     combine_parts,
     split_parts,
 )
-from disco_cli.estimation.factor_estimator import fit_factor_estimator
+from disco_cli.estimation.factor_fit import fit_factor_estimator
 from disco_cli.selection.draw import certainty_draw
 from disco_cli.selection.factors import fit_factors
 from disco_cli.selection.strata import select_strata

@@ -12,7 +12,8 @@ from disco_cli.estimation.crossvalidation import (
     plan_folds,
     weighted_scores,
 )
-from disco_cli.estimation.factor_estimator import Assessment, fit_factor_estimator
+from disco_cli.estimation.factor_estimator import Assessment
+from disco_cli.estimation.factor_fit import fit_factor_estimator
 from disco_cli.estimation.recipe import SHARES, choose_share, select_with_share
 from disco_cli.selection.factors import complete_responses, distinct_models, fit_factors
 

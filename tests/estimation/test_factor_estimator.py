@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from disco_cli.estimation.factor_estimator import assess, fit_factor_estimator
+from disco_cli.estimation.factor_estimator import assess
+from disco_cli.estimation.factor_fit import fit_factor_estimator
 from disco_cli.selection.draw import certainty_draw
 from disco_cli.selection.factors import Factors, fit_factors
 from disco_cli.selection.greedy import noise_variance, select_hybrid

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from disco_cli.estimation.combine import Status
-from disco_cli.estimation.fitted import FittedRecipe, fit_recipe
+from disco_cli.estimation.fitted import FittedRecipe
 from disco_cli.estimation.recipe import select_with_share
+from disco_cli.estimation.recipe_fit import fit_recipe
 from disco_cli.selection.factors import distinct_models, fit_factors
 from disco_cli.selection.methods import select_top
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from disco_cli.backtest.baselines.interface import Estimate, Fitted, References
-from disco_cli.estimation.fitted import fit_recipe
 from disco_cli.estimation.recipe import choose_share, select_with_share
+from disco_cli.estimation.recipe_fit import fit_recipe
 from disco_cli.selection.duplicates import sample_units
 from disco_cli.selection.factors import complete_responses, distinct_models, fit_factors
 
