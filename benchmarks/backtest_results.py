@@ -82,9 +82,9 @@ def _number(value: float) -> float | None:
     return float(f"{value:.4g}") if math.isfinite(value) else None
 
 
-def forget(method: str) -> None:
-    """Drop the finished cells of one method."""
-    for path in CACHE.glob("*.jsonl"):
+def forget(method: str, chosen: DataSet) -> None:
+    """Drop the finished cells of one method on one set."""
+    for path in CACHE.glob(f"{chosen.name}-*.jsonl"):
         lines = path.read_text().splitlines(keepends=True)
         marks = (f'"method": "{method}"', f'/{method}"')
         path.write_text("".join(line for line in lines if not any(m in line for m in marks)))
@@ -92,12 +92,13 @@ def forget(method: str) -> None:
 
 def main(names: list[str]) -> None:
     """Measure the sets of these names, all by default, and merge them into the JSON."""
-    if names[:1] == ["--again"]:
-        forget(names[1])
-        names = names[2:]
+    again = names[1] if names[:1] == ["--again"] else None
+    names = names[2:] if again else names
     result = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     for chosen in SETS:
         if not names or chosen.name in names:
+            if again is not None:
+                forget(again, chosen)
             entry = measure(chosen)
             if entry is not None:
                 result[chosen.name] = entry

@@ -5,7 +5,7 @@
 The 100 samples with the highest PDS among the references, their signatures reduced in each way, then
 a forest or one nearest neighbour as published. Errors are means over splits; times are the best of some
 repeats on one thread: fitting the reduction, reducing the signature of one new model, fitting the forest.
-UMAP needs ``pip install umap-learn`` and is passed over without it.
+UMAP needs ``pip install 'disco-cli[umap]'`` and is passed over without it.
 """
 
 from __future__ import annotations

@@ -69,7 +69,8 @@ def run_backtest(
     run_id = options.run_id(data)
     with Journal(path, run_id, force=force) as journal:
         tasks = make_tasks(cells, splits, journal.done)
-        progress.start(sum(len(task.cells) for task in tasks), "backtest")
+        if tasks:
+            progress.start(sum(len(task.cells) for task in tasks), "backtest")
         turn = journal.advance(keys, 0)
         jobs = min(jobs, len(tasks))
         finished = (

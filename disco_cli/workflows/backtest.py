@@ -78,6 +78,8 @@ def method_dict(found: MethodSummary) -> dict[str, Any]:
         line[name] = _number(mean)
         line[f"{name}_spread"] = _number(spread)
     del line["n_spread"]
+    if found.mean is not None and float(found.mean.n).is_integer():
+        line["n"] = int(found.mean.n)
     line["relative"] = _number(found.relative)
     line["random_k"] = _number(found.random_k)
     line["seconds"] = _number(found.seconds)
