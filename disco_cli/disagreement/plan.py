@@ -19,6 +19,7 @@ BLOCK_ELEMENTS = 1 << 16
 MIB = 1 << 20
 
 _WORKING_BYTES = 40  # of each value of a block: as read, as float, its logarithm, …
+_DECODING_BYTES = 48 * MIB  # a row group of 16 MiB as stored, as decoded, and as an array
 _ROW_BYTES = 100  # sums and figures of one sample
 
 
@@ -104,7 +105,7 @@ def panel_rows(
         return max(2, options.block_elements // max(n_classes, 1))
     per_thread = 3 * item_bytes if scattered else item_bytes
     per_value = 8 + item_bytes + options.n_threads * per_thread
-    working = options.n_threads * options.block_elements * _WORKING_BYTES
+    working = options.n_threads * (options.block_elements * _WORKING_BYTES + _DECODING_BYTES)
     left = max(options.memory_bytes - working, MIB)
     return max(2, left // (per_value * n_classes + _ROW_BYTES))
 

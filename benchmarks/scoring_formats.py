@@ -1,0 +1,82 @@
+"""Compressed NPZ, Parquet and half precision, each against what it takes to read the same files.
+
+python benchmarks/scoring_formats.py [FOLDER]
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from scoring_common import (
+    DISCO,
+    PYTHON,
+    in_turn,
+    keep,
+    make_files,
+    median_seconds,
+    show,
+    show_ratio,
+)
+
+ROUNDS = 7
+COUNT = 64
+INFLATE = """
+import sys
+import numpy as np
+for f in sys.argv[1:]:
+    np.load(f)["predictions"]
+"""
+READ_PARQUET = """
+import sys
+import pyarrow.parquet as pq
+for f in sys.argv[1:]:
+    pq.read_table(f, columns=["probs"])
+"""
+NO_ISAL = "import sys; sys.modules['isal'] = None; from disco_cli.cli import main; main()"
+
+
+def main() -> None:
+    """Measure, print and keep the samples."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(sys.argv[1] if len(sys.argv) > 1 else temporary)
+        files = {
+            form: make_files(folder / form, form, COUNT)
+            for form in ("float32", "float16", "compressed", "parquet")
+        }
+        score = ["score", "--quiet", "-o", str(Path(temporary) / "scores.parquet")]
+        commands = {
+            "numpy inflates, one thread": [PYTHON, "-c", INFLATE, *files["compressed"]],
+            "disco score, compressed, zlib": [
+                PYTHON, "-c", NO_ISAL, *score, *files["compressed"],
+            ],
+            "pyarrow reads": [PYTHON, "-c", READ_PARQUET, *files["parquet"]],
+            "disco score, parquet": [DISCO, *score, *files["parquet"]],
+            "disco score, float32": [DISCO, *score, *files["float32"]],
+            "disco score, float16": [DISCO, *score, *files["float16"]],
+        }  # fmt: skip
+        if find_spec("isal"):
+            commands["disco score, compressed, isal"] = [DISCO, *score, *files["compressed"]]
+        runs = in_turn(commands, ROUNDS)
+    show(runs)
+    print()
+    took = {label: median_seconds(samples) for label, samples in runs.items()}
+    inflate = took["numpy inflates, one thread"]
+    for library in ("zlib", "isal"):
+        if (label := f"disco score, compressed, {library}") in took:
+            show_ratio(f"numpy inflates / disco with {library}", inflate, took[label], "goal ≥ 1.7")
+    show_ratio(
+        "disco, parquet / pyarrow reads",
+        took["disco score, parquet"], took["pyarrow reads"], "goal ≤ 1.3",
+    )  # fmt: skip
+    show_ratio(
+        "disco, float16 / float32",
+        took["disco score, float16"], took["disco score, float32"], "goal ≤ 1",
+    )  # fmt: skip
+    keep("scoring_formats", runs)
+
+
+if __name__ == "__main__":
+    main()
