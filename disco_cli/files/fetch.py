@@ -8,6 +8,7 @@ of this process, those of one file after those of the other.
 from __future__ import annotations
 
 import zlib
+from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,10 @@ import numpy as np
 
 from disco_cli.files.inflate import Inflater, check_crc
 from disco_cli.files.kept import SMALL_BYTES, keep
-from disco_cli.files.location import local_path, opened, read_range
+from disco_cli.files.location import local_path, opened, read_range, read_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -87,11 +88,14 @@ class ModelReader:
                 return self._run(model, start, max(start, stop))
             rows = np.arange(start, stop, step)
         order = np.argsort(rows, kind="stable")
+        ascending = rows[order]
+        runs = self._runs(ascending)
+        bounds = [(int(ascending[begin]), int(ascending[end - 1]) + 1) for begin, end in runs]
         result = np.empty((len(rows), *self._shape[1:]), self.stored.dtype.newbyteorder("="))
-        for part in self._runs(rows[order]):
-            wanted = rows[order[part]]
-            start = int(wanted[0])
-            result[order[part]] = self._run(model, start, int(wanted[-1]) + 1)[wanted - start]
+        for (begin, end), (start, _), block in zip(
+            runs, bounds, self._blocks(model, bounds), strict=True
+        ):
+            result[order[begin:end]] = block[ascending[begin:end] - start]
         return result
 
     def first_rows(self, count: int) -> NDArray[Any]:
@@ -113,26 +117,37 @@ class ModelReader:
             array = np.memmap(file, stored.dtype, "r", start, stored.shape, "F")
         return array.view(np.ndarray)
 
-    def _runs(self, rows: NDArray[np.int64]) -> Iterator[slice]:
+    def _runs(self, rows: NDArray[np.int64]) -> list[tuple[int, int]]:
         """Cut ascending rows into runs that are read at once."""
         longest = max(_RUN_BYTES // max(self._row_bytes, 1), 1)
         gap = max(_GAP_BYTES // max(self._row_bytes, 1), 1)
-        begin = 0
-        while begin < len(rows):
-            end = int(np.searchsorted(rows, rows[begin] + longest))
-            gaps = np.flatnonzero(np.diff(rows[begin:end]) > gap)
-            end = begin + int(gaps[0]) + 1 if len(gaps) else end
-            yield slice(begin, end)
-            begin = end
+        breaks = [0, *(np.flatnonzero(np.diff(rows) > gap) + 1).tolist(), len(rows)]
+        runs = []
+        for first, end in pairwise(breaks if len(rows) else []):
+            begin = first
+            while rows[end - 1] - rows[begin] >= longest:
+                cut = int(np.searchsorted(rows, rows[begin] + longest))
+                runs.append((begin, cut))
+                begin = cut
+            runs.append((begin, end))
+        return runs
 
     def _run(self, model: int, start: int, stop: int) -> NDArray[Any]:
         """Return consecutive rows of one model."""
-        begin = (model * self._shape[0] + start) * self._row_bytes
-        size = (stop - start) * self._row_bytes
+        return next(iter(self._blocks(model, [(start, stop)])))
+
+    def _blocks(self, model: int, bounds: Sequence[tuple[int, int]]) -> Iterator[NDArray[Any]]:
+        """Return rows from start to stop of one model, for each pair of these."""
+        ranges = [
+            ((model * self._shape[0] + start) * self._row_bytes, (stop - start) * self._row_bytes)
+            for start, stop in bounds
+        ]
+        stored = self.stored
         if self._inflater is not None:
-            return self._decoded(self._inflater.read(begin, size))
-        begin += self.stored.offset + self.stored.skip
-        return self._decoded(read_range(self.stored.path, begin, size, self.stored.stamp))
+            return (self._decoded(self._inflater.read(*one)) for one in ranges)
+        origin = stored.offset + stored.skip
+        shifted = [(origin + start, size) for start, size in ranges]
+        return map(self._decoded, read_ranges(stored.path, shifted, stored.stamp))
 
     def _decoded(self, data: bytes | bytearray) -> NDArray[Any]:
         if not data:

@@ -75,7 +75,14 @@ def opened(location: str, stamp: Stamp | None = None) -> Iterator[BinaryIO]:
 
 
 def read_range(location: str, start: int, size: int, stamp: Stamp | None = None) -> bytes:
-    """Return ``size`` bytes from byte ``start`` on; many threads may read one file at once.
+    """Return ``size`` bytes from byte ``start`` on; see :func:`read_ranges`."""
+    return next(read_ranges(location, [(start, size)], stamp))
+
+
+def read_ranges(
+    location: str, ranges: Sequence[tuple[int, int]], stamp: Stamp | None = None
+) -> Iterator[bytes]:
+    """Yield the bytes of each range (start, size); many threads may read one file at once.
 
     The file is opened anew each time, which costs a few microseconds locally, so that a thousand
     files need no thousand open handles and nothing has to be closed.
@@ -89,14 +96,21 @@ def read_range(location: str, start: int, size: int, stamp: Stamp | None = None)
     with _explained(location):
         if path is None:
             filesystem, inner = remote(location)
-            data = cast("bytes", filesystem.cat_file(inner, start=start, end=start + size))
-        else:
-            handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-            try:
-                _check(location, stamp, lambda: _stamp(os.fstat(handle)))
-                data = _read_at(handle, size, start)
-            finally:
-                os.close(handle)
+            for start, size in ranges:
+                data = cast("bytes", filesystem.cat_file(inner, start=start, end=start + size))
+                yield _complete(location, data, start, size)
+            return
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        try:
+            _check(location, stamp, lambda: _stamp(os.fstat(handle)))
+            for start, size in ranges:
+                yield _complete(location, _read_at(handle, size, start), start, size)
+        finally:
+            os.close(handle)
+
+
+def _complete(location: str, data: bytes, start: int, size: int) -> bytes:
+    """Return the data if they are as long as they should be."""
     if len(data) != size:
         raise InputError(
             f"{location}: ends at byte {start + len(data)}, where {size - len(data)} more are "

@@ -50,7 +50,7 @@ def working(block: NDArray[Any]) -> Floats:
     Rows become contiguous, so that sums do not depend on the layout of the file.
     """
     if block.dtype == np.float16:
-        return _singles().take(block.view(np.uint16), mode="clip")
+        return _singles().take(block.view(np.uint16), mode="wrap")
     result: Floats = block.astype(working_dtype(block.dtype), order="C", copy=False)
     return result
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -103,6 +105,8 @@ def score(
     """
     if output is not None:
         check_foreign(output, force=force)
+        # Needed to write the result: the import is done by the time that the files are read.
+        Thread(target=import_module, args=("pyarrow.parquet",), daemon=True).start()
     benchmark = open_benchmark(paths, read or ReadOptions())
     content = score_aligned(benchmark, engine, progress)
     if output is not None:
