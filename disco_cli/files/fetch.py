@@ -92,10 +92,18 @@ class ModelReader:
         runs = self._runs(ascending)
         bounds = [(int(ascending[begin]), int(ascending[end - 1]) + 1) for begin, end in runs]
         result = np.empty((len(rows), *self._shape[1:]), self.stored.dtype.newbyteorder("="))
-        for (begin, end), (start, _), block in zip(
-            runs, bounds, self._blocks(model, bounds), strict=True
+        lengths = [stop - start for start, stop in bounds]
+        if sum(lengths) * self._row_bytes <= _RUN_BYTES:  # all at once, and picked at once
+            block = self._decoded(b"".join(self._parts(model, bounds)))
+            counts = [end - begin for begin, end in runs]
+            starts = np.array([start for start, _ in bounds], np.int64)
+            shifts = np.cumsum([0, *lengths[:-1]]) - starts if runs else starts
+            result[order] = block[ascending + np.repeat(shifts, counts)]
+            return result
+        for (begin, end), (start, _), part in zip(
+            runs, bounds, self._parts(model, bounds), strict=True
         ):
-            result[order[begin:end]] = block[ascending[begin:end] - start]
+            result[order[begin:end]] = self._decoded(part)[ascending[begin:end] - start]
         return result
 
     def first_rows(self, count: int) -> NDArray[Any]:
@@ -134,20 +142,20 @@ class ModelReader:
 
     def _run(self, model: int, start: int, stop: int) -> NDArray[Any]:
         """Return consecutive rows of one model."""
-        return next(iter(self._blocks(model, [(start, stop)])))
+        return self._decoded(next(iter(self._parts(model, [(start, stop)]))))
 
-    def _blocks(self, model: int, bounds: Sequence[tuple[int, int]]) -> Iterator[NDArray[Any]]:
-        """Return rows from start to stop of one model, for each pair of these."""
+    def _parts(self, model: int, bounds: Sequence[tuple[int, int]]) -> Iterator[bytes | bytearray]:
+        """Return the bytes of rows from start to stop of one model, for each pair of these."""
         ranges = [
             ((model * self._shape[0] + start) * self._row_bytes, (stop - start) * self._row_bytes)
             for start, stop in bounds
         ]
-        stored = self.stored
-        if self._inflater is not None:
-            return (self._decoded(self._inflater.read(*one)) for one in ranges)
+        stored, inflater = self.stored, self._inflater
+        if inflater is not None:
+            return (inflater.read(*one) for one in ranges)
         origin = stored.offset + stored.skip
         shifted = [(origin + start, size) for start, size in ranges]
-        return map(self._decoded, read_ranges(stored.path, shifted, stored.stamp))
+        return read_ranges(stored.path, shifted, stored.stamp)
 
     def _decoded(self, data: bytes | bytearray) -> NDArray[Any]:
         if not data:
