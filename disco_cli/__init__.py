@@ -17,17 +17,19 @@ if TYPE_CHECKING:
     from disco_cli.workflows.backtest import backtest
     from disco_cli.workflows.build import build_db
     from disco_cli.workflows.info import info
+    from disco_cli.workflows.plan import plan
     from disco_cli.workflows.predict import predict
     from disco_cli.workflows.score import score
     from disco_cli.workflows.select import select
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "backtest", "build_db", "info", "predict", "score", "select"]
+__all__ = ["__version__", "backtest", "build_db", "info", "plan", "predict", "score", "select"]
 
 _HOMES = {
     "backtest": "backtest",
     "build_db": "build",
     "info": "info",
+    "plan": "plan",
     "predict": "predict",
     "score": "score",
     "select": "select",

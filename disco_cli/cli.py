@@ -19,6 +19,7 @@ COMMANDS = {
     "select": "select",
     "build-db": "build_db",
     "predict": "predict",
+    "plan": "plan",
     "info": "info",
     "backtest": "backtest",
     "import": "import_logs",

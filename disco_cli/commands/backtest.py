@@ -21,6 +21,7 @@ from disco_cli.commands.support import (
     read_options,
     target_path,
     watch,
+    whole_numbers,
 )
 from disco_cli.files.url_path import as_path
 
@@ -95,7 +96,7 @@ def backtest(
     table = report.table_path(rows, force=force)
     result = run(
         preds or (),
-        ks=None if k is None else _numbers(k),
+        ks=whole_numbers(k, "--k"),
         methods=None if methods == "all" else _words(methods),
         split=SplitKind(split),
         seeds=seeds,
@@ -116,15 +117,6 @@ def backtest(
 
 def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def _numbers(text: str) -> list[int]:
-    from disco_cli.errors import UsageError
-
-    try:
-        return [int(word) for word in _words(text)]
-    except ValueError:
-        raise UsageError(f"--k {text}: give whole numbers separated by commas") from None
 
 
 def _rows_path(output: str | None, folder: Path) -> Path:

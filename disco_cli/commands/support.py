@@ -139,6 +139,22 @@ def engine_options(
     )
 
 
+def whole_numbers(text: str | None, option: str) -> list[int] | None:
+    """Return the whole numbers of a text such as ``10,30,100``; ``None`` stays.
+
+    Raises
+    ------
+    UsageError
+        It is something else.
+    """
+    if text is None:
+        return None
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError:
+        raise UsageError(f"{option} {text}: give whole numbers separated by commas") from None
+
+
 def target_path(
     output: str | None, default: Path | None, *, allow_dash: bool = True
 ) -> Path | None:
