@@ -23,7 +23,7 @@ from disco_cli.estimation.crossvalidation import (
     try_targets,
     weighted_scores,
 )
-from disco_cli.estimation.factor_estimator import fit_factor_estimator
+from disco_cli.estimation.factor_fit import fit_factor_estimator
 from disco_cli.estimation.intervals import half_width
 from disco_cli.progress import SILENT, Progress
 from disco_cli.selection.factors import complete_responses, fit_factors

@@ -114,7 +114,7 @@ def test_the_plan_foretells_errors_on_new_models():
         Y = models(330, N=300, seed=seed)
         (point,) = measure(Y[:30], [40], [30], seed=seed)
         expected.append((point.error, point.difference))
-        from disco_cli.estimation.fitted import fit_recipe
+        from disco_cli.estimation.recipe_fit import fit_recipe
         from disco_cli.selection.factors import fit_factors
 
         errors, gaps = [], []
