@@ -30,6 +30,10 @@ UNFAMILIAR = "unfamiliar"
 IN_RANGE = "in-range"
 
 
+class IncompleteTargetError(InputError):
+    """A model that lacks too many of the K samples to be estimated."""
+
+
 @dataclass(frozen=True)
 class GroupEstimate:
     """The estimate of one group of samples; ``None`` where there is no interval."""
@@ -164,8 +168,10 @@ class Estimator:
 
         Raises
         ------
+        IncompleteTargetError
+            The target lacks too many of the K samples.
         InputError
-            The target lacks too many of the K samples, or answered without being scored.
+            It answered without being scored.
         """
         n_missing = int(target.missing.sum())
         warnings = [*target.warnings, *self._check_share(target, n_missing)]
@@ -208,7 +214,7 @@ class Estimator:
                 f"model {target.name!r}: has {k - n_missing} of the {k} selected samples, at least "
                 f"{math.ceil(MIN_SHARE * k)} are needed; run it on the samples of selection.json"
             )
-            raise InputError(message)
+            raise IncompleteTargetError(message)
         if n_missing == 0:
             return []
         return [f"{n_missing} of {k} samples missing, estimated from the others"]

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from disco_cli.database import Database, load_database
-from disco_cli.errors import ArtifactError, GateError, UsageError
+from disco_cli.errors import ArtifactError, GateError, InputError, UsageError
 from disco_cli.files.align import gather_notes
 from disco_cli.selection.subset import read_selection
-from disco_cli.workflows.estimator import Estimator, Prediction
+from disco_cli.workflows.estimator import Estimator, IncompleteTargetError, Prediction
 from disco_cli.workflows.inputs import ReadOptions, open_files
 from disco_cli.workflows.target import read_targets
 
@@ -26,7 +26,9 @@ class PredictResult:
     Attributes
     ----------
     predictions : tuple of Prediction
-        One per model.
+        One per model, at least one.
+    refused : tuple of str
+        A line for every model that lacks too many of the samples to be estimated.
     metric : str
         What the estimates are in.
     notes : tuple of str
@@ -34,6 +36,7 @@ class PredictResult:
     """
 
     predictions: tuple[Prediction, ...]
+    refused: tuple[str, ...]
     metric: str
     notes: tuple[str, ...]
 
@@ -42,14 +45,18 @@ class PredictResult:
         return [asdict(prediction) for prediction in self.predictions]
 
     def check(self, *, fail_under: float | None, max_width: float | None) -> None:
-        """Hold the estimates against a quality gate.
+        """Hold the result against what was asked for: every model, and a quality gate.
 
         Raises
         ------
+        InputError
+            Some models lack too many samples to be estimated.
         GateError
             An estimate is lower than ``fail_under``, or an interval wider than ``max_width`` or
             not available.
         """
+        if self.refused:
+            raise InputError(_summary(self.refused))
         for prediction in self.predictions:
             name = prediction.model
             if fail_under is not None and prediction.estimate < fail_under:
@@ -107,16 +114,27 @@ def predict(
         _check_selection(opened, selection)
     files = open_files(paths, read or ReadOptions())
     estimator = Estimator(opened, predictor)
-    predictions = tuple(
-        estimator.predict(target, level, by_group=by_group)
-        for file in files
-        for target in read_targets(file, opened)
-    )
+    predictions: list[Prediction] = []
+    refused: list[str] = []
+    for file in files:
+        for target in read_targets(file, opened):
+            try:
+                predictions.append(estimator.predict(target, level, by_group=by_group))
+            except IncompleteTargetError as error:  # noqa: PERF203 - the others still count
+                refused.append(str(error))
+    if not predictions:
+        raise InputError(_summary(refused))
     return PredictResult(
-        predictions=predictions,
+        predictions=tuple(predictions),
+        refused=tuple(refused),
         metric=opened.manifest.metric,
         notes=gather_notes(files),
     )
+
+
+def _summary(refused: Sequence[str]) -> str:
+    more = f" (and {len(refused) - 1} more models)" if len(refused) > 1 else ""
+    return f"{refused[0]}{more}"
 
 
 def _check_selection(database: Database, path: Path) -> None:

@@ -185,6 +185,19 @@ def test_a_new_model_that_lacks_most_of_the_samples(disco, small, run_dir):
     assert_refused(disco("predict", small[0]), 3, "4 of the 20", "10")
 
 
+def test_a_model_that_is_refused_does_not_cost_the_others_their_estimates(disco, small, run_dir):
+    chosen = json.loads((run_dir / "selection.json").read_text())["position"][:4]
+    with np.load(small[0]) as file:
+        np.savez(small[0], **{name: file[name][chosen] for name in file.files})
+    done = disco("predict", *small[:3], "--json")
+    assert done.returncode == 3
+    assert [json.loads(line)["model"] for line in done.stdout.splitlines()] == [
+        "model-01",
+        "model-02",
+    ]
+    assert "error: model 'model-00': has 4 of the 20" in done.stderr
+
+
 def test_a_new_model_that_lacks_a_few_is_estimated_and_counted(disco, small, run_dir):
     chosen = json.loads((run_dir / "selection.json").read_text())["position"][:16]
     with np.load(small[0]) as file:
