@@ -88,9 +88,20 @@ def score_benchmark(
         scattered=not all(ordered),
     )
     panels = [Panel(benchmark, rows, options, ordered) for rows in cut(N, size)]
+    _keep_freed_memory()
     progress.start(len(panels) * M, "Scoring")
     score = _score_panels_at_once if in_place else _score_panels_in_turn
     return collect(score(panels, options.n_threads, progress))
+
+
+def _keep_freed_memory() -> None:
+    """Let the C library keep the memory of freed blocks for the next ones.
+
+    glibc gives blocks of more than 128 KiB back to the system and gets them anew, zeroed, each
+    time, until it has seen a larger one being freed. Measured on 64 files of 16 MB: 100,000 page
+    faults and a sixth of the time.
+    """
+    np.empty(1 << 24, np.uint8)
 
 
 def _score_panels_at_once(
