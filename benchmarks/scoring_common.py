@@ -45,10 +45,11 @@ for m in range(first, last):
 
 
 class Run(NamedTuple):
-    """One process: how long it took from start to end, and the most memory it ever had."""
+    """One process: how long it took, its most memory, and the time of all its cores together."""
 
     seconds: float
     peak_bytes: int
+    core_seconds: float = 0.0
 
 
 def make_files(
@@ -72,7 +73,7 @@ def run(command: Sequence[str]) -> Run:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         sys.exit(f"{' '.join(command[:4])} …: exit {process.returncode}")
-    return Run(seconds, usage.ru_maxrss * 1024)
+    return Run(seconds, usage.ru_maxrss * 1024, usage.ru_utime + usage.ru_stime)
 
 
 def in_turn(commands: Mapping[str, Sequence[str]], rounds: int) -> dict[str, list[Run]]:
@@ -91,6 +92,11 @@ def median_seconds(runs: Sequence[Run]) -> float:
     return statistics.median(one.seconds for one in runs)
 
 
+def median_core_seconds(runs: Sequence[Run]) -> float:
+    """Return the median time of all cores together, which other processes disturb less."""
+    return statistics.median(one.core_seconds for one in runs)
+
+
 def peak_mib(runs: Sequence[Run]) -> float:
     """Return the largest peak memory."""
     return max(one.peak_bytes for one in runs) / MIB
@@ -102,7 +108,8 @@ def show(runs: Mapping[str, Sequence[Run]]) -> None:
         seconds = [one.seconds for one in samples]
         print(
             f"{label:<44}{statistics.median(seconds):8.2f} s  "
-            f"({min(seconds):.2f} … {max(seconds):.2f}){peak_mib(samples):9.0f} MiB"
+            f"({min(seconds):.2f} … {max(seconds):.2f}){median_core_seconds(samples):8.2f} core s"
+            f"{peak_mib(samples):9.0f} MiB"
         )
 
 
@@ -116,8 +123,8 @@ def keep(name: str, runs: Mapping[str, Sequence[Run]], **facts: Any) -> None:
     record = {
         "python": platform.python_version(),
         "cores": os.cpu_count(),
-        "load_at_end": os.getloadavg()[0],
-        "unit": "[seconds per process, peak bytes]",
+        "load_at_end": os.getloadavg()[0],  # more than one core a process waits for others
+        "unit": "[seconds per process, peak bytes, core seconds]",
         "samples": {label: [list(one) for one in samples] for label, samples in runs.items()},
         **facts,
     }

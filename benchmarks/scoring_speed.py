@@ -17,6 +17,7 @@ from scoring_common import (
     in_turn,
     keep,
     make_files,
+    median_core_seconds,
     median_seconds,
     peak_mib,
     show,
@@ -68,6 +69,11 @@ def main() -> None:
             median_seconds(runs[f"{what}, {count} files"]) for what in ("disco score", "plain loop")
         )
         show_ratio(f"time, disco / plain loop, {count} files", ours, loop, goal)
+        mine, other = (
+            median_core_seconds(runs[f"{what}, {count} files"])
+            for what in ("disco score", "plain loop")
+        )
+        show_ratio(f"core seconds, disco / plain loop, {count} files", mine, other)
     stack, beside = runs["stack and entr, 64 files"], runs["disco score beside it, 64 files"]
     show_ratio(
         "time, stack and entr / disco, 64 files",
