@@ -292,6 +292,8 @@ def _parts(
         arrays["labels"] = samples.labels
     if samples.n_options is not None:
         arrays["n_options"] = samples.n_options
+    if samples.hashes is not None:
+        arrays["hashes"] = samples.hashes
     if evidence is not None:
         arrays["responses"] = evidence.Y[:, positions]
         arrays["group_names"] = np.array(evidence.group_names, dtype=np.str_)

@@ -59,7 +59,7 @@ def read_targets(file: PredictionFile, database: Database) -> Iterator[Target]:
     Raises
     ------
     ArtifactError
-        The file does not fit the database: other values, other classes, other labels.
+        The file does not fit the database: other values, classes, labels or contents.
     InputError
         The file has no sample ids where the database knows samples by id.
     """
@@ -70,10 +70,11 @@ def read_targets(file: PredictionFile, database: Database) -> Iterator[Target]:
     samples = Samples(
         n=database.selection.k,
         ids=database.selection.sample_ids,
+        hashes=known.get("hashes"),
         labels=known.get("labels"),
         n_options=known.get("n_options"),
     )
-    _check_labels(file, rows, samples)
+    _check_samples(file, rows, samples)
     benchmark = Benchmark(
         samples=samples,
         models=tuple(
@@ -153,17 +154,22 @@ def _check_values(file: PredictionFile, database: Database) -> None:
         raise ArtifactError(message)
 
 
-def _check_labels(file: PredictionFile, rows: NDArray[np.int64], samples: Samples) -> None:
-    """Refuse a file whose labels contradict those of the reference models."""
-    if file.samples.labels is None or samples.labels is None:
-        return
-    theirs = np.where(rows >= 0, file.samples.labels[rows], -1)
-    wrong = np.flatnonzero((theirs >= 0) & (samples.labels >= 0) & (theirs != samples.labels))
-    if len(wrong):
-        first = int(wrong[0])
-        name = rows[first] if samples.ids is None else repr(str(samples.ids[first]))
-        message = (
-            f"{file.path}: sample {name}: label {theirs[first]}, the database has "
-            f"{samples.labels[first]} ({len(wrong)} such samples): another version of the benchmark?"
-        )
-        raise ArtifactError(message)
+def _check_samples(file: PredictionFile, rows: NDArray[np.int64], samples: Samples) -> None:
+    """Refuse a file whose samples are not those of the reference models: by label, by content."""
+    pairs: tuple[tuple[str, Any, Any, Any], ...] = (
+        ("label", file.samples.labels, samples.labels, -1),
+        ("content (hash)", file.samples.hashes, samples.hashes, ""),
+    )
+    for what, found, known, unknown in pairs:
+        if found is None or known is None:
+            continue
+        theirs = np.where(rows >= 0, found[rows], unknown)
+        wrong = np.flatnonzero((theirs != unknown) & (known != unknown) & (theirs != known))
+        if len(wrong):
+            first = int(wrong[0])
+            name = rows[first] if samples.ids is None else repr(str(samples.ids[first]))
+            message = (
+                f"{file.path}: sample {name}: {what} {theirs[first]}, the database has "
+                f"{known[first]} ({len(wrong)} such samples): another version of the benchmark?"
+            )
+            raise ArtifactError(message)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from logs import INSPECT, LM_EVAL
 
 FULL = LM_EVAL / "v0.4.13_main"
@@ -126,3 +127,24 @@ def test_score_and_info_take_logs(disco: Any) -> None:
     log = next(LM_EVAL.glob("v0.4.13_extra/*/samples_loc_wino*"))
     done = disco("info", log, "--json")
     assert json.loads(done.stdout)["samples"] == 16
+
+
+def test_predict_refuses_other_contents_under_the_same_ids(disco: Any, tmp_path: Path) -> None:
+    logs = sorted(FULL.glob("models__tiny-*/samples_loc_mc4_*"))
+    if len(logs) < 5:
+        pytest.skip("too few reference models are committed")
+    assert disco("select", "--k", "40", *logs, "--metric", "acc").returncode == 0
+    done = disco("build-db", *logs, "--metric", "acc")
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in logs[0].read_text("utf-8").splitlines()]
+    first, second = rows[3], rows[4]
+    first["doc_id"], second["doc_id"] = second["doc_id"], first["doc_id"]
+    path = tmp_path / "samples_loc_mc4_2026-01-01T00-00-00.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in sorted(rows, key=by_number)))
+    done = disco("predict", path, "--metric", "acc")
+    assert done.returncode == 4
+    assert "another version of the benchmark?" in done.stderr
+
+
+def by_number(row: dict[str, Any]) -> int:
+    return int(row["doc_id"])
