@@ -96,7 +96,7 @@ def check_prediction(stdout: str, truth: float) -> None:
     told = json.loads(stdout)
     assert (told["n_used"], told["n_missing"]) == (K, 0)
     assert told["low"] is None or told["low"] <= told["estimate"] <= told["high"]
-    assert abs(told["estimate"] - truth) < 0.2
+    assert abs(told["estimate"] - truth) < 0.25  # tiny models, 30 samples: near, not exact
 
 
 def tutorial() -> list[str]:
