@@ -21,8 +21,8 @@ from scoring_common import (
     show_ratio,
 )
 
-ROUNDS = 7
-COUNT = 64
+ROUNDS = 5
+COUNT = 32
 INFLATE = """
 import sys
 import numpy as np

@@ -24,8 +24,8 @@ from scoring_common import (
     show_ratio,
 )
 
-ROUNDS = 7
-COUNTS = (16, 32, 64, 128, 256)
+ROUNDS = 5
+COUNTS = (16, 64, 128, 256)
 LOOP = """
 import sys
 import numpy as np

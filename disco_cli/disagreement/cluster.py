@@ -83,8 +83,8 @@ def score_on_cluster(
     """
     with _connected(options) as client:
         workers = _workers(client, options)
-        blocks = model_blocks(len(benchmark.models), workers.n_threads)
         panels = cut(benchmark.samples.n, panel_rows(benchmark, workers))
+        blocks = model_blocks(len(benchmark.models), workers.n_threads, len(panels))
         progress.start(len(panels) * len(benchmark.models), "Scoring")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Dask's advice on large arguments
@@ -102,10 +102,14 @@ def score_on_cluster(
         return collect(client.gather(roots))
 
 
-def model_blocks(n_models: int, n_threads: int) -> list[list[range]]:
-    """Return blocks of whole groups of models, enough of them to keep all threads busy."""
+def model_blocks(n_models: int, n_threads: int, n_panels: int) -> list[list[range]]:
+    """Return blocks of whole groups of models, enough of them to keep all threads busy.
+
+    The more panels there are, the fewer blocks are needed: every block of every panel is a state
+    that travels to be merged.
+    """
     whole = groups(n_models)
-    n_blocks = min(len(whole), _TASKS_PER_THREAD * n_threads)
+    n_blocks = min(len(whole), -(-_TASKS_PER_THREAD * n_threads // n_panels))
     bounds = [len(whole) * block // n_blocks for block in range(n_blocks + 1)]
     return [whole[bounds[block] : bounds[block + 1]] for block in range(n_blocks)]
 

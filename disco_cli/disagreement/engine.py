@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from disco_cli.disagreement.panel import Guards, Panel, groups, in_file_order, state_dtype
-from disco_cli.disagreement.plan import EngineOptions, cut, panel_rows
+from disco_cli.disagreement.plan import EngineOptions, cut, decoding_threads, panel_rows
 from disco_cli.disagreement.state import Figures, State, finish
 from disco_cli.progress import SILENT, Progress
 
@@ -90,8 +90,9 @@ def score_benchmark(
     panels = [Panel(benchmark, rows, options, ordered) for rows in cut(N, size)]
     _keep_freed_memory()
     progress.start(len(panels) * M, "Scoring")
-    score = _score_panels_at_once if in_place else _score_panels_in_turn
-    return collect(score(panels, options.n_threads, progress))
+    if in_place:
+        return collect(_score_panels_at_once(panels, options.n_threads, progress))
+    return collect(_score_panels_in_turn(panels, decoding_threads(options), progress))
 
 
 def _keep_freed_memory() -> None:

@@ -104,11 +104,23 @@ def panel_rows(
     """
     if in_place:
         return max(2, options.block_elements // max(n_classes, 1))
+    n_threads = decoding_threads(options)
     per_thread = 3 * item_bytes if scattered else item_bytes
-    per_value = 8 + item_bytes + options.n_threads * per_thread
-    working = options.n_threads * (options.block_elements * _WORKING_BYTES + _DECODING_BYTES)
-    left = max(options.memory_bytes - working, MIB)
+    per_value = 8 + item_bytes + n_threads * per_thread
+    left = max(options.memory_bytes - n_threads * _thread_bytes(options), MIB)
     return max(2, left // (per_value * n_classes + _ROW_BYTES))
+
+
+def decoding_threads(options: EngineOptions) -> int:
+    """Return how many threads may decode files at once, so that half of the memory is for states.
+
+    More threads would leave smaller panels, and files in another order are read for each of them.
+    """
+    return max(1, min(options.n_threads, options.memory_bytes // (2 * _thread_bytes(options))))
+
+
+def _thread_bytes(options: EngineOptions) -> int:
+    return options.block_elements * _WORKING_BYTES + _DECODING_BYTES
 
 
 def cut(length: int, step: int) -> list[slice]:

@@ -159,12 +159,11 @@ def test_the_command_survives_a_scheduler_that_vanishes(
     assert sorted(path.name for path in old.parent.iterdir()) == ["scores.parquet"]
 
 
-def test_blocks_of_models_hold_whole_groups() -> None:
-    for n_models in (1, 16, 17, 400, 10_000):
-        for n_threads in (1, 2, 64):
-            blocks = cluster.model_blocks(n_models, n_threads)
-            assert [m for block in blocks for models in block for m in models] == list(
-                range(n_models)
-            )
-            assert all(models.start % 16 == 0 for block in blocks for models in block)
-            assert len(blocks) <= 4 * n_threads
+@pytest.mark.parametrize("n_models", [1, 16, 17, 400, 10_000])
+@pytest.mark.parametrize(("n_threads", "n_panels"), [(1, 1), (2, 3), (64, 1), (256, 90)])
+def test_blocks_of_models_hold_whole_groups(n_models: int, n_threads: int, n_panels: int) -> None:
+    blocks = cluster.model_blocks(n_models, n_threads, n_panels)
+    flat = [m for block in blocks for models in block for m in models]
+    assert flat == list(range(n_models))
+    assert all(models.start % 16 == 0 for block in blocks for models in block)
+    assert len(blocks) * n_panels <= 4 * n_threads + n_panels

@@ -1,0 +1,72 @@
+"""Cutting the work: sizes as people write them, slices without lone rows, panels within memory."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disco_cli.disagreement.plan import (
+    MIB,
+    EngineOptions,
+    cut,
+    decoding_threads,
+    panel_rows,
+    parse_size,
+)
+from disco_cli.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("256MiB", 256 * MIB),
+        ("1GiB", 1024 * MIB),
+        ("1.5 GB", 1_500_000_000),
+        ("2g", 2_000_000_000),
+        ("64KiB", 65536),
+        ("123456", 123456),
+    ],
+)
+def test_sizes(text: str, size: int) -> None:
+    assert parse_size(text, "--memory") == size
+
+
+@pytest.mark.parametrize("text", ["", "lots", "-1GB", "1PB", "1 2", "MiB"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"--memory .*: not a size; write it like 256MiB"):
+        parse_size(text, "--memory")
+
+
+@given(st.integers(1, 5000), st.integers(0, 700))
+def test_slices_cover_everything_and_none_is_a_lone_row(length: int, step: int) -> None:
+    pieces = cut(length, step)
+    assert [row for piece in pieces for row in range(piece.start, piece.stop)] == list(
+        range(length)
+    )
+    sizes = {piece.stop - piece.start for piece in pieces}
+    assert max(sizes) <= max(step, 3)
+    assert sizes == {1} if length == 1 else min(sizes) >= 2
+
+
+@pytest.mark.parametrize("scattered", [False, True])
+@pytest.mark.parametrize("threads", [1, 2, 16])
+def test_a_panel_and_its_threads_stay_within_the_memory(threads: int, scattered: bool) -> None:
+    C, options = 1000, EngineOptions(memory_bytes=1024 * MIB, threads=threads)
+    rows = panel_rows(C, 4, options, in_place=False, scattered=scattered)
+    threads = decoding_threads(options)
+    state, sums, held = 12, 4 * threads, 8 * threads * scattered
+    assert rows * C * (state + sums + held) <= options.memory_bytes
+    assert rows > 1000
+
+
+def test_threads_that_decode_leave_half_of_the_memory_to_states() -> None:
+    assert decoding_threads(EngineOptions(memory_bytes=1024 * MIB, threads=2)) == 2
+    assert 4 < decoding_threads(EngineOptions(memory_bytes=1024 * MIB, threads=64)) < 16
+    assert decoding_threads(EngineOptions(memory_bytes=MIB, threads=64)) == 1
+
+
+def test_a_panel_of_files_that_are_read_in_place_is_a_block() -> None:
+    options = EngineOptions(block_elements=64_000)
+    assert panel_rows(200, 4, options, in_place=True, scattered=False) == 320
+    assert panel_rows(10**6, 4, options, in_place=True, scattered=False) == 2
