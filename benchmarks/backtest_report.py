@@ -49,6 +49,10 @@ the project.
 def main() -> None:
     """Write the page."""
     result = json.loads(RESULT.read_text())
+    for entry in result.values():
+        for found in entry["splits"].values():
+            for line in found["methods"]:
+                line["mean"] = dict(zip(entry["figures"], line["mean"], strict=True))
     repeats = {m["repeats"] for _, _, methods in splits_of(result) for m in methods}
     parts = [INTRO.format(seeds=max(repeats)), SETS + "\n".join(data_rows(result)) + "\n"]
     parts += [overview(result), beaten(result), coverage(result)]
@@ -140,7 +144,7 @@ def beaten(result: dict[str, Any]) -> str:
                 continue
             ahead += 1
             best = min(better, key=lambda m: m["mean"]["mae"])
-            spread = np.hypot(own["spread"]["mae"] or 0, best["spread"]["mae"] or 0)
+            spread = np.hypot(own["mae_spread"] or 0, best["mae_spread"] or 0)
             error = spread / np.sqrt(own["repeats"])
             gap = own["mean"]["mae"] - best["mean"]["mae"]
             text.append(
@@ -219,7 +223,7 @@ def full_line(line: dict[str, Any]) -> str:
     width = points(m["width"])
     covered = "–" if m["coverage"] is None else f"{m['coverage']:.0%}"
     return (
-        f"| {line['method']} | {points(m['mae'])} | {points(line['spread']['mae'])} | "
+        f"| {line['method']} | {points(m['mae'])} | {points(line['mae_spread'])} | "
         f"{line['relative']:.2f} | {points(m['rmse'])} | {points(m['worst'])} | {bias} | "
         f"{plain(m['spearman'], 3)} | {plain(m['pairs'], 3)} | {covered} | {width} | "
         f"{plain(line['seconds'], 2)} |"

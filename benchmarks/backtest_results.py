@@ -40,6 +40,7 @@ def measure(chosen: DataSet) -> dict[str, object] | None:
         "models": len(data.names),
         "samples": len(data.weights),
         "notes": [note for note in data.notes if "left out" in note],
+        "figures": metric_names(),
         "splits": {},
     }
     for split in chosen.splits:
@@ -55,8 +56,8 @@ def measure(chosen: DataSet) -> dict[str, object] | None:
                     "k": found.k,
                     "method": found.method,
                     "repeats": found.repeats,
-                    "mean": _figures(flat(found.mean)),
-                    "spread": {"mae": _number(found.spread.mae if found.spread else math.nan)},
+                    "mean": [_number(value) for value in flat(found.mean)],
+                    "mae_spread": _number(found.spread.mae if found.spread else math.nan),
                     "relative": _number(found.relative),
                     "random_k": _number(found.random_k),
                     "seconds": _number(found.seconds),
@@ -72,10 +73,6 @@ def one_line_per_method(result: dict[str, object]) -> str:
     """Return JSON that a difference between two versions can be read in."""
     text = json.dumps(result, ensure_ascii=False)
     return text.replace('{"k":', '\n{"k":').replace(', "splits"', ',\n"splits"') + "\n"
-
-
-def _figures(values: tuple[float, ...]) -> dict[str, float | None]:
-    return {name: _number(value) for name, value in zip(metric_names(), values, strict=True)}
 
 
 def _number(value: float) -> float | None:
