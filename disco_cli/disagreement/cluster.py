@@ -14,11 +14,13 @@ import time
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from disco_cli import __version__
+from disco_cli.disagreement.correctness import Correctness, correctness_dtype
 from disco_cli.disagreement.engine import SampleScores, collect
 from disco_cli.disagreement.panel import Panel, groups, in_file_order, state_dtype
 from disco_cli.disagreement.plan import EngineOptions, cut
@@ -53,7 +55,11 @@ class Workers:
 
 
 def score_on_cluster(
-    benchmark: Benchmark, *, options: EngineOptions, progress: Progress = SILENT
+    benchmark: Benchmark,
+    *,
+    options: EngineOptions,
+    progress: Progress = SILENT,
+    kept: Correctness | None = None,
 ) -> SampleScores:
     """Score all samples of a benchmark on the workers of a cluster.
 
@@ -66,6 +72,8 @@ def score_on_cluster(
         The scheduler to join, if any; ``memory_bytes`` bounds what one task holds.
     progress : Progress
         Told of every model that is done.
+    kept : Correctness, optional
+        Where to keep how right each model is on each sample.
 
     Returns
     -------
@@ -90,15 +98,23 @@ def score_on_cluster(
             warnings.simplefilter("ignore")  # Dask's advice on large arguments
             shared = client.submit(_same, benchmark, [in_file_order(m) for m in benchmark.models])
         steps: dict[Any, int] = {}
-        roots = []
+        roots, parts = [], []
         for rows in panels:
             states = []
             for block in blocks:
-                state = client.submit(add_block, shared, rows, block, options, pure=False)
+                done = client.submit(
+                    add_block, shared, rows, block, options, kept is not None, pure=False
+                )
+                state = client.submit(itemgetter(0), done, pure=False)
+                if kept is not None:
+                    parts.append(client.submit(itemgetter(1), done, pure=False))
                 steps[state] = sum(map(len, block))
                 states.append(state)
             roots.append(client.submit(finish, _tree(client, states), pure=False))
         _watch(client, roots, steps, progress)
+        for part in parts:  # one after the other: together they may be more than fits
+            if kept is not None:
+                kept.paste(part.result())
         return collect(client.gather(roots))
 
 
@@ -117,7 +133,9 @@ def model_blocks(n_models: int, n_threads: int, n_panels: int) -> list[list[rang
 def panel_rows(benchmark: Benchmark, workers: Workers) -> int:
     """Return how many samples a panel may have so that a worker's states fit its memory."""
     item_bytes = 8 + 2 * state_dtype(benchmark).itemsize
-    row_bytes = _STATES_PER_TASK * (item_bytes * benchmark.width + 100)
+    kept_dtype = correctness_dtype(benchmark)
+    kept_bytes = 0 if kept_dtype is None else kept_dtype.itemsize * len(benchmark.models)
+    row_bytes = _STATES_PER_TASK * (item_bytes * benchmark.width + 100) + kept_bytes
     return max(2, workers.bytes_per_thread // row_bytes)
 
 
@@ -126,14 +144,23 @@ def add_block(
     rows: slice,
     block: Sequence[range],
     options: EngineOptions,
-) -> State:
-    """Return the state of some samples with some groups of models; runs on a worker."""
+    keeps: bool = False,
+) -> tuple[State, Correctness | None]:
+    """Return the state of some samples with some groups of models; runs on a worker.
+
+    Where it ``keeps``, how right these models are on these samples comes with it.
+    """
     benchmark, ordered = shared
-    panel = Panel(benchmark, rows, options, ordered)
+    dtype = correctness_dtype(benchmark) if keeps else None
+    kept = None
+    if dtype is not None:
+        shape = (sum(map(len, block)), rows.stop - rows.start)
+        kept = Correctness(np.empty(shape, dtype), block[0].start, rows.start)
+    panel = Panel(benchmark, rows, options, ordered, kept)
     state = panel.empty()
     for models in block:
         panel.add(models, state)
-    return state
+    return state, kept
 
 
 def _same(benchmark: Benchmark, ordered: Sequence[bool]) -> tuple[Benchmark, Sequence[bool]]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from disco_cli.disagreement.correctness import Correctness
     from disco_cli.files.matrix import Benchmark
 
 
@@ -54,6 +55,7 @@ def score_benchmark(
     *,
     options: EngineOptions | None = None,
     progress: Progress = SILENT,
+    kept: Correctness | None = None,
 ) -> SampleScores:
     """Score all samples of a benchmark.
 
@@ -65,6 +67,8 @@ def score_benchmark(
         Bounds on memory and threads.
     progress : Progress
         Told of every model that is done.
+    kept : Correctness, optional
+        Where to keep how right each model is on each sample.
 
     Returns
     -------
@@ -87,7 +91,7 @@ def score_benchmark(
         in_place=in_place,
         scattered=not all(ordered),
     )
-    panels = [Panel(benchmark, rows, options, ordered) for rows in cut(N, size)]
+    panels = [Panel(benchmark, rows, options, ordered, kept) for rows in cut(N, size)]
     _keep_freed_memory()
     progress.start(len(panels) * M, "Scoring")
     if in_place:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from disco_cli.disagreement.correctness import Correctness
     from disco_cli.disagreement.measures import Floats
 
 
@@ -77,6 +78,8 @@ class Panel:
         Tells how much is worked on at once.
     ordered : sequence of bool
         Of each model, whether it is :func:`in_file_order`.
+    kept : Correctness, optional
+        Where to keep how right each model is.
 
     Attributes
     ----------
@@ -85,11 +88,17 @@ class Panel:
     """
 
     def __init__(
-        self, benchmark: Benchmark, rows: slice, options: EngineOptions, ordered: Sequence[bool]
+        self,
+        benchmark: Benchmark,
+        rows: slice,
+        options: EngineOptions,
+        ordered: Sequence[bool],
+        kept: Correctness | None = None,
     ) -> None:
         self.benchmark = benchmark
         self.rows = rows
         self.ordered = ordered
+        self.kept = kept
         self.n = rows.stop - rows.start
         self.blocks = cut(self.n, options.block_elements // max(benchmark.width, 1))
 
@@ -114,14 +123,16 @@ class Panel:
             values = None if self.ordered[m] else self._read(m, slice(0, self.n))
             for rows, guard in zip(self.blocks, guards, strict=True):
                 part = self._read(m, rows) if values is None else values.take(rows)
-                _observe(part, state, rows, sums[rows], guard=guard, work=work)
+                correct = _observe(part, state, rows, sums[rows], guard=guard, work=work)
+                if self.kept is not None and correct is not None:
+                    self.kept.put(m, self._samples(rows), correct)
         for rows, guard in zip(self.blocks, guards, strict=True):
             add_group_sums(state, rows, sums[rows], guard)
 
     def _read(self, m: int, rows: slice) -> _Values:
         """Read what model m says of some rows of the panel, and how right it is."""
         benchmark, file = self.benchmark, self.benchmark.models[m].file
-        samples = slice(self.rows.start + rows.start, self.rows.start + rows.stop)
+        samples = self._samples(rows)
         read = read_values if file.kind is Kind.LABELS else read_probabilities
         values = read(benchmark, m, samples)
         labels = benchmark.samples.labels
@@ -133,6 +144,10 @@ class Panel:
             return _Values(values, labels=labels[samples])
         # Rounding can make one probability of the two best of many logits.
         return _Values(values, correct=read_correctness(benchmark, m, samples))
+
+    def _samples(self, rows: slice) -> slice:
+        """Return which samples of the benchmark some rows of the panel are."""
+        return slice(self.rows.start + rows.start, self.rows.start + rows.stop)
 
 
 @dataclass(frozen=True)
@@ -163,8 +178,8 @@ def _observe(
     *,
     guard: AbstractContextManager[Any],
     work: Floats,
-) -> None:
-    """Add one model's block to a state and to the sums of its group."""
+) -> Floats | None:
+    """Add one model's block to a state and to the sums of its group; return how right it is."""
     if part.values.ndim == 1:
         answers = part.values
         observe_labels(state, rows, sums, answers, guard)
@@ -176,3 +191,4 @@ def _observe(
         correct = np.where(unknown, np.nan, answers == part.labels)
     if correct is not None:
         observe_correctness(state, rows, correct, guard)
+    return correct

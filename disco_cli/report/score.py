@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 
 from disco_cli.disagreement.scores_file import scores_table
@@ -34,8 +36,26 @@ def _summary(result: ScoreResult) -> list[str]:
         )
     if facts["mean_error_rate"] is not None:
         lines.append(f"mean error rate {facts['mean_error_rate']:.4f}")
+    lines += _health(result, facts["health"])
     if facts["n_unanswered"]:
         lines.append(f"{facts['n_unanswered']} samples were answered by no model")
     if result.path is not None:
         lines.append(f"next: disco select --method pds --scores {result.path} --k 100")
+    return lines
+
+
+def _health(result: ScoreResult, facts: dict[str, Any] | None) -> list[str]:
+    """Return what looks odd about the samples."""
+    if facts is None or result.health is None:
+        return []
+    nobody, everybody = facts["n_unsolved"], facts["n_solved"]
+    lines = [f"solved by nobody {nobody}, by everybody {everybody}; copies {facts['n_duplicate']}"]
+    if facts["n_negative"]:
+        lines.append(f"answered worse by stronger models: {facts['n_negative']}")
+    named = [
+        f"{name} ({result.health.item_rest[i]:.2f})"
+        for i, name in zip(result.most_suspicious(), facts["most_suspicious"], strict=True)
+    ]
+    if named:
+        lines.append(f"check their labels, first {', '.join(named)}: correlation with the rest")
     return lines

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from disco_cli.disagreement.correctness import Correctness, keep_correctness
 from disco_cli.disagreement.engine import score_benchmark
+from disco_cli.disagreement.health import FLAGS, Health, examine
 from disco_cli.disagreement.plan import EngineOptions
 from disco_cli.disagreement.scores_file import ScoresFile, write_scores
 from disco_cli.files.atomic import atomic_write
@@ -28,6 +31,8 @@ class ScoreResult:
     ----------
     content : ScoresFile
         Samples and their scores.
+    health : Health or None
+        Samples that tell nothing or look wrong, where correctness is known.
     n_models : int
         M.
     path : str or None
@@ -37,6 +42,7 @@ class ScoreResult:
     """
 
     content: ScoresFile
+    health: Health | None
     n_models: int
     path: str | None
     notes: tuple[str, ...]
@@ -57,7 +63,24 @@ class ScoreResult:
             ),
             "n_unanimous": int(np.count_nonzero(scores.jsd == 0)),
             "n_unanswered": int(np.count_nonzero(scores.n_models == 0)),
+            "health": None if self.health is None else self._health_dict(self.health),
             "notes": list(self.notes),
+        }
+
+    def most_suspicious(self, n: int = 5) -> NDArray[np.int64]:
+        """Return the samples whose correlation with the rest is most clearly negative, (≤ n,)."""
+        if self.health is None:
+            return np.empty(0, dtype=np.int64)
+        found = np.flatnonzero(self.health.has("negative"))
+        return found[np.argsort(-self.health.suspicion[found], kind="stable")][:n]
+
+    def _health_dict(self, health: Health) -> dict[str, Any]:
+        counts = {f"n_{flag}": int(np.count_nonzero(health.has(flag))) for flag in FLAGS}
+        suspicious = self.most_suspicious()
+        ids = self.content.samples.ids
+        return {
+            **counts,
+            "most_suspicious": (suspicious if ids is None else ids[suspicious]).tolist(),
         }
 
 
@@ -108,12 +131,26 @@ def score(
         # Needed to write the result: the import is done by the time that the files are read.
         Thread(target=import_module, args=("pyarrow.parquet",), daemon=True).start()
     benchmark = open_benchmark(paths, read or ReadOptions())
-    content = score_aligned(benchmark, engine, progress)
+    engine = engine or EngineOptions()
+    kept = keep_correctness(benchmark, engine.memory_bytes)
+    content = score_aligned(benchmark, engine, progress, kept)
+    health = None
+    if kept is not None:
+        samples = benchmark.samples
+        health = examine(
+            kept,
+            content.scores,
+            samples.hashes,
+            has_probabilities=any(model.file.kind.has_classes for model in benchmark.models),
+            n_threads=engine.n_threads,
+        )
+        content = replace(content, extra=health.columns(samples.ids))
     if output is not None:
         with atomic_write(output) as file:
             write_scores(file, content)
     return ScoreResult(
         content=content,
+        health=health,
         n_models=len(benchmark.models),
         path=None if output is None else str(output),
         notes=benchmark.notes,
@@ -121,14 +158,17 @@ def score(
 
 
 def score_aligned(
-    benchmark: Benchmark, engine: EngineOptions | None, progress: Progress
+    benchmark: Benchmark,
+    engine: EngineOptions | None,
+    progress: Progress,
+    kept: Correctness | None = None,
 ) -> ScoresFile:
-    """Return the scores of an aligned benchmark."""
+    """Return the scores of an aligned benchmark; fill ``kept`` where it is given."""
     engine = engine or EngineOptions()
     if engine.distributed:
         from disco_cli.disagreement.cluster import score_on_cluster
 
-        scores = score_on_cluster(benchmark, options=engine, progress=progress)
+        scores = score_on_cluster(benchmark, options=engine, progress=progress, kept=kept)
     else:
-        scores = score_benchmark(benchmark, options=engine, progress=progress)
+        scores = score_benchmark(benchmark, options=engine, progress=progress, kept=kept)
     return ScoresFile(benchmark.samples, scores, {})
