@@ -8,10 +8,10 @@ LOOP := .venv-loop
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long test-loop lint format types check bench clean
+.PHONY: help install demo test test-long test-loop lint format types check bench bench-recipes clean
 
 help:  ## List the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -48,6 +48,10 @@ check: lint types test  ## All three: what CI runs
 
 bench: $(READY)  ## Measure start-up and prediction against baselines in the same run
 	$(BIN)/python benchmarks/startup.py
+
+bench-recipes: $(READY)  ## Measure the recipes on ../shared/data, and how long they take
+	$(BIN)/python benchmarks/recipes.py
+	$(BIN)/python benchmarks/recipes_time.py
 
 clean:  ## Remove .venv and caches
 	rm -rf $(VENV) $(LOOP) .mypy_cache .ruff_cache .pytest_cache .hypothesis
