@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from disco_cli.backtest.baselines.irt_model import choose_dimension, fit_irt
-from disco_cli.backtest.run import single_threaded
+from disco_cli.backtest.run import LIBRARIES
+from disco_cli.threads import single_threaded
 
 RESULT = Path(__file__).with_suffix(".json")
 
@@ -20,7 +21,7 @@ def main() -> None:
     theta, a = rng.normal(size=(400, 3)), rng.normal(size=(10_000, 3))
     chance = 1 / (1 + np.exp(-(theta @ a.T - rng.normal(size=10_000))))
     y = (rng.random(chance.shape) < chance).astype(np.float64)
-    with single_threaded():
+    with single_threaded(*LIBRARIES):
         start = time.process_time()
         dimension, error = choose_dimension(y, np.full(10_000, 1e-4))
         chosen = time.process_time()

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from disco_cli.backtest.baselines.disco import disagreement
 from disco_cli.backtest.cells import references_of
 from disco_cli.backtest.metrics import kendall, spearman
-from disco_cli.backtest.run import single_threaded
+from disco_cli.backtest.run import LIBRARIES
 from disco_cli.backtest.splits import Split, SplitKind
 from disco_cli.disagreement.measures import entropy, jensen_shannon, predictive_diversity
+from disco_cli.threads import single_threaded
 
 RESULT = Path(__file__).with_suffix(".json")
 SHAPES = ((10, 20000, 4), (100, 10000, 4), (400, 5000, 4), (100, 2000, 100), (50, 200, 1000))
@@ -93,7 +94,7 @@ def agreement(pds: NDArray[np.float64], jsd: NDArray[np.float64]) -> dict[str, A
 def main() -> None:
     """Measure and write."""
     result: dict[str, Any] = {"agreement": {}}
-    with single_threaded():
+    with single_threaded(*LIBRARIES):
         result["times"] = measure_times()
         for chosen in SETS:
             source = chosen.files()

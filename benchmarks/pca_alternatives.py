@@ -32,8 +32,9 @@ from disco_cli.backtest.baselines.disco import (
 from disco_cli.backtest.baselines.interface import fill
 from disco_cli.backtest.cells import references_of
 from disco_cli.backtest.data import BacktestData
-from disco_cli.backtest.run import single_threaded
+from disco_cli.backtest.run import LIBRARIES
 from disco_cli.backtest.splits import Split, SplitKind, make_splits, stable_rng
+from disco_cli.threads import single_threaded
 
 RESULT = Path(__file__).with_suffix(".json")
 DEFAULT = ("sample_data", "open_llm_v2", "mmlu_10k_logits")
@@ -184,7 +185,7 @@ def main(names: list[str]) -> None:
         source = chosen.files() if wanted else None
         if source is None:
             continue
-        with single_threaded():
+        with single_threaded(*LIBRARIES):
             result[chosen.name] = measure(source())
         RESULT.write_text(json.dumps(result, indent=1) + "\n")
         print(chosen.name, file=sys.stderr)

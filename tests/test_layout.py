@@ -11,6 +11,7 @@ PACKAGE = Path(disco_cli.__file__).parent
 LAYERS = (
     "errors",
     "progress",
+    "threads",
     "files",
     "disagreement",
     "selection",

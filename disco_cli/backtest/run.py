@@ -6,14 +6,15 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator
+from contextlib import closing
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, cast
 
 from disco_cli.backtest.cells import BacktestOptions, CellRunner, Task, make_tasks, plan
 from disco_cli.backtest.journal import Journal
 from disco_cli.progress import SILENT, Progress
+from disco_cli.threads import single_threaded
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 Source = Callable[[], "BacktestData"]
 """Loads the data; must be picklable to be used by several processes."""
+
+LIBRARIES = ("sklearn.cluster", "sklearn.ensemble")
+"""What methods compute with, beside numpy."""
 
 Finished = tuple[dict[str, Any], float]
 """(row, seconds) of one cell."""
@@ -90,7 +94,7 @@ def run_backtest(
 def _in_this_process(runner: CellRunner, tasks: list[Task]) -> Generator[Finished, None, None]:
     if not tasks:
         return  # nothing is worth the second that the libraries take to load
-    with single_threaded():
+    with single_threaded(*LIBRARIES):
         for task in tasks:
             for _, cell in task.cells:
                 yield runner.run(task.split, cell)
@@ -117,7 +121,7 @@ def _in_processes(
             worker.join()
 
 
-def _hand_out(connections: list[Connection], tasks: list[Task]) -> Iterator[Finished]:
+def _hand_out(connections: list[Connection], tasks: list[Task]) -> Generator[Finished, None, None]:
     """Give every idle worker the next task, until all are done."""
     queue = iter(tasks)
     busy = list(connections)
@@ -145,7 +149,7 @@ def _work(connection: Connection, source: Source, run_id: str, level: float) -> 
     threading.Thread(target=_leave_with_the_parent, daemon=True).start()
     try:
         runner = CellRunner(source(), run_id, level)
-        with single_threaded():
+        with single_threaded(*LIBRARIES):
             connection.send(None)
             while (task := connection.recv()) is not None:
                 for _, cell in task.cells:
@@ -163,15 +167,3 @@ def _leave_with_the_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-@contextmanager
-def single_threaded() -> Iterator[None]:
-    """Keep linear algebra on one thread: sums then have one order, whatever the machine does."""
-    # Limits hold for the libraries that are loaded: these bring their own copies.
-    import sklearn.cluster
-    import sklearn.ensemble  # noqa: F401
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-    with threadpool_limits(1):
-        yield

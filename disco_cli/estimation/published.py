@@ -55,7 +55,7 @@ def fit_published(
     """
     pca = fit_pca(signatures, n_components(len(signatures)))
     scores = pca.transform(signatures)
-    return PublishedFit(pca, scores, fit_forest(scores, truth, seed).regressor)
+    return PublishedFit(pca, scores, fit_forest(scores, truth, seed, n_jobs=-1).regressor)
 
 
 def cross_validate_published(

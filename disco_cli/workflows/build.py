@@ -23,6 +23,7 @@ from disco_cli.files.fingerprint import fingerprint
 from disco_cli.files.matrix import Benchmark
 from disco_cli.progress import SILENT, Progress
 from disco_cli.selection.subset import Selection, read_selection
+from disco_cli.threads import single_threaded
 from disco_cli.workflows.errors_table import (
     MethodError,
     default_predictor,
@@ -168,11 +169,12 @@ def build_db(
         evidence = gather_evidence(benchmark, average, progress)
     known = None if evidence is None else evidence.Y
     references = read_references(benchmark, chosen, truth, average, known)
-    learned = _learn(benchmark, references, evidence, chosen, recipe, options, progress)
-    errors = (
-        *predictor_errors(learned.published, learned.auto, learned.linear, references),
-        random_error(benchmark, references, average, chosen.k, options.seed),
-    )
+    with single_threaded("scipy.linalg", "sklearn.ensemble"):
+        learned = _learn(benchmark, references, evidence, chosen, recipe, options, progress)
+        errors = (
+            *predictor_errors(learned.published, learned.auto, learned.linear, references),
+            random_error(benchmark, references, average, chosen.k, options.seed),
+        )
     parameters = {
         "recipe": recipe.value,
         "predictor": default_predictor(errors),

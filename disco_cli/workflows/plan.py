@@ -22,6 +22,7 @@ from disco_cli.estimation.sample_size import (
 from disco_cli.estimation.truth import Average
 from disco_cli.progress import SILENT, Progress
 from disco_cli.selection.factors import complete_responses
+from disco_cli.threads import single_threaded
 from disco_cli.workflows.evidence import Evidence, gather_evidence
 from disco_cli.workflows.inputs import ReadOptions, open_benchmark
 
@@ -159,17 +160,21 @@ def plan(
     Y = _usable(evidence)
     M, N = Y.shape
     sizes = _sizes(ks, N)
-    points = measure_plan(
-        Y,
-        evidence.weights,
-        {k: select_with_share(evidence.weights, k, SHARES[0], evidence.units(k)) for k in sizes},
-        _counts(models, M),
-        level,
-        seed,
-        groups=evidence.groups,
-        progress=progress,
-    )
-    random = describe_random_sample(complete_responses(Y), evidence.weights)
+    with single_threaded():
+        points = measure_plan(
+            Y,
+            evidence.weights,
+            {
+                k: select_with_share(evidence.weights, k, SHARES[0], evidence.units(k))
+                for k in sizes
+            },
+            _counts(models, M),
+            level,
+            seed,
+            groups=evidence.groups,
+            progress=progress,
+        )
+        random = describe_random_sample(complete_responses(Y), evidence.weights)
     return PlanResult(
         n_models=M,
         n_samples=N,

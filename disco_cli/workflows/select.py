@@ -24,6 +24,7 @@ from disco_cli.selection.draw import RANDOM, Draw
 from disco_cli.selection.factors import complete_responses, fit_factors
 from disco_cli.selection.methods import select_random, select_top
 from disco_cli.selection.subset import Selection
+from disco_cli.threads import single_threaded
 from disco_cli.workflows.evidence import Evidence, gather_evidence
 from disco_cli.workflows.inputs import ReadOptions, check_foreign, open_benchmark
 from disco_cli.workflows.options import Recipe, member
@@ -227,8 +228,21 @@ def draw_samples(
     if method.by_score:
         return _draw_from_scores(score_aligned(benchmark, engine, progress), options, notes)
     evidence = gather_evidence(benchmark, options.average, progress)
+    libraries = ("sklearn.cluster",) if method is Method.ANCHOR else ()
+    with single_threaded(*libraries):
+        draw, parameters, found = _draw_from_evidence(benchmark, evidence, options, progress)
+    accuracy = None if evidence.is_proxy else _mean_over_models(evidence.Y)
+    return _Drawn(benchmark.samples, draw, parameters, accuracy, (*notes, *found))
+
+
+def _draw_from_evidence(
+    benchmark: Benchmark, evidence: Evidence, options: SelectOptions, progress: Progress
+) -> tuple[Draw, dict[str, Any], tuple[str, ...]]:
+    """Draw by chance or by responses; returns the draw, its parameters and notes."""
+    method = options.chosen
     rng = np.random.default_rng(options.seed)
     parameters: dict[str, Any] = {}
+    notes: tuple[str, ...] = ()
     if method.by_chance:
         groups = _groups(benchmark.samples, options)
         draw = select_random(benchmark.samples.n, options.k, rng, groups, evidence.weights)
@@ -236,7 +250,7 @@ def draw_samples(
     elif method is Method.AUTO:
         draw, choice = _draw_auto(evidence, options.k, rng, progress)
         parameters = {"share": choice.share, "reason": choice.reason}
-        notes = (*notes, choice.reason)
+        notes = (choice.reason,)
     else:
         draw = select_by_responses(
             method,
@@ -250,8 +264,7 @@ def draw_samples(
         parameters = {"share": options.share} if method is Method.HYBRID else {}
     if evidence.is_proxy:
         notes = (*notes, "no labels or responses: agreement with the consensus stands in")
-    accuracy = None if evidence.is_proxy else _mean_over_models(evidence.Y)
-    return _Drawn(benchmark.samples, draw, parameters, accuracy, notes)
+    return draw, parameters, notes
 
 
 def _draw_auto(

@@ -18,14 +18,15 @@ from disco_cli.backtest.baselines.interface import (
     weighted_mean,
 )
 from disco_cli.backtest.baselines.registry import METHODS, choose_methods
-from disco_cli.backtest.run import single_threaded
+from disco_cli.backtest.run import LIBRARIES
 from disco_cli.backtest.splits import stable_rng
 from disco_cli.errors import UsageError
+from disco_cli.threads import single_threaded
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _one_thread():
-    with single_threaded():
+    with single_threaded(*LIBRARIES):
         yield
 
 

@@ -13,13 +13,14 @@ from disco_cli.backtest.baselines import aipw, anchors, direct, disco, irt, meta
 from disco_cli.backtest.baselines import mean as mean_method
 from disco_cli.backtest.baselines.interface import References, weighted_mean
 from disco_cli.backtest.baselines.sort_search import fit_sort_search, threshold
-from disco_cli.backtest.run import single_threaded
+from disco_cli.backtest.run import LIBRARIES
 from disco_cli.backtest.splits import stable_rng
+from disco_cli.threads import single_threaded
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _one_thread():
-    with single_threaded():
+    with single_threaded(*LIBRARIES):
         yield
 
 

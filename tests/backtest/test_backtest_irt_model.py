@@ -14,12 +14,13 @@ from disco_cli.backtest.baselines.irt_model import (
     response_range,
     unit_range,
 )
-from disco_cli.backtest.run import single_threaded
+from disco_cli.backtest.run import LIBRARIES
+from disco_cli.threads import single_threaded
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _one_thread():
-    with single_threaded():
+    with single_threaded(*LIBRARIES):
         yield
 
 

@@ -20,14 +20,15 @@ from disco_cli.backtest.baselines.registry import METHODS, Method
 from disco_cli.backtest.cells import BacktestOptions, Cell, CellRunner, TimedMemo, make_tasks, plan
 from disco_cli.backtest.data import BacktestData
 from disco_cli.backtest.journal import read_rows, read_seconds, seconds_path
-from disco_cli.backtest.run import run_backtest, single_threaded
+from disco_cli.backtest.run import LIBRARIES, run_backtest
 from disco_cli.backtest.splits import SplitKind
 from disco_cli.errors import ArtifactError, InputError, UsageError
+from disco_cli.threads import single_threaded
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _one_thread():
-    with single_threaded():
+    with single_threaded(*LIBRARIES):
         yield
 
 
