@@ -9,7 +9,7 @@ cell). Raw results go to ``recipes.json``, a line per cell; rows of an earlier r
 measured again stay. ``--report`` prints the tables from there, ``--markdown`` as in the docs.
 
 *alike*: a random quarter of the models are targets, once per seed. *stronger*, *newer*: the best and
-the newest quarter; the targets are always the same, so three seeds of the selection are averaged.
+the newest quarter; the targets are always the same, so several seeds of the selection are averaged (``--selections``).
 """
 
 from __future__ import annotations
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from disco_cli.backtest.splits import Split
 
 RESULT = Path(__file__).with_name("recipes.json")
-FIXED_SEEDS = 3
-"""Selections per size where the targets are always the same."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +179,7 @@ def plan(arguments: argparse.Namespace, folder: str) -> list[Task]:
                 say(f"{name}: no dates, so there is no split `newer`")
                 continue
             alike = split == "alike"
-            seeds = (0,) if alike else tuple(range(FIXED_SEEDS))
+            seeds = (0,) if alike else tuple(range(arguments.selections))
             tasks += [
                 Task(name, split, repeat, ks, arguments.recipes, seeds, folder)
                 for repeat in range(arguments.seeds if alike else 1)
@@ -237,6 +235,7 @@ def read_arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--splits", type=listed, default=tuple(SPLITS), help=", ".join(SPLITS))
     parser.add_argument("--ks", type=sizes, default=(30, 100, 300), help="numbers of samples")
     parser.add_argument("--seeds", type=int, default=5, help="random quarters in `alike`")
+    parser.add_argument("--selections", type=int, default=3, help="per size in the other splits")
     parser.add_argument("--recipes", type=listed, default=("auto", "disco"), help="auto, disco")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--json", type=Path, default=RESULT, help="where raw results are kept")
@@ -260,13 +259,15 @@ def main(words: list[str] | None = None) -> None:
             tasks = plan(arguments, folder)
             start = time.time()
             measure_all(tasks, result, path, arguments.jobs)
-        result["run"] = {
+        run = {
             "start": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(start)),
             "end": time.strftime("%Y-%m-%d %H:%M:%S"),
+            **{name: getattr(arguments, name) for name in ("sets", "splits", "ks", "recipes")},
             "python": platform.python_version(),
             "numpy": np.__version__,
             "processes": arguments.jobs,
         }
+        result["runs"] = [*result.get("runs", []), run]
         write_result(path, result)
         say(f"measured in {time.time() - start:.0f} s")
     print_tables(result["rows"], markdown=arguments.markdown)
