@@ -11,8 +11,10 @@ import numpy as np
 from disco_cli.errors import InputError
 from disco_cli.estimation.truth import Average, full_scores, sample_weights
 from disco_cli.files.align import align, has_correctness, read_probabilities, responses
+from disco_cli.files.location import expand
 from disco_cli.files.matrix import Kind
-from disco_cli.files.open import open_predictions
+from disco_cli.harness.choices import ImportOptions
+from disco_cli.harness.open import open_inputs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,19 +86,22 @@ class FileSource:
     Attributes
     ----------
     paths : tuple of str
-        Prediction files.
+        Prediction files, or logs of other evaluation tools.
     kind : Kind, optional
         What the values are; decided per file if absent.
     counts_no_answer : bool
         Whether a predicted label of -1 means "no answer".
     average : Average
         Micro or macro.
+    logs : ImportOptions, optional
+        What to take of logs of other evaluation tools.
     """
 
     paths: tuple[str, ...]
     kind: Kind | None = None
     counts_no_answer: bool = False
     average: Average = Average.MICRO
+    logs: ImportOptions | None = None
 
     def __call__(self) -> BacktestData:
         """Open, align and load the files.
@@ -108,7 +113,7 @@ class FileSource:
         """
         if not self.paths:
             raise InputError("no prediction files given: the pattern matched nothing?")
-        files = [open_predictions(path, self.kind) for path in self.paths]
+        files = open_inputs(expand(self.paths), self.kind, self.logs)
         return load(align(files, counts_no_answer=self.counts_no_answer), self.average)
 
 

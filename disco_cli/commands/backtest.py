@@ -9,10 +9,13 @@ import typer
 
 from disco_cli.commands.support import (
     DEFAULT_FOLDER,
+    Filters,
     Folder,
     Force,
     Json,
     KindName,
+    Location,
+    Metrics,
     NoAnswer,
     Output,
     Predictions,
@@ -45,7 +48,7 @@ def backtest(
         typer.Option("--by-family", help="Relatives of a target never are its references."),
     ] = False,
     families: Annotated[
-        Path | None,
+        Location | None,
         typer.Option(
             parser=as_path,
             metavar="PATH",
@@ -75,6 +78,8 @@ def backtest(
     output: Output = None,
     kind: KindName = "auto",
     no_answer: NoAnswer = "missing",
+    metric: Metrics = None,
+    filter_name: Filters = None,
     as_json: Json = False,
     quiet: Quiet = False,
     force: Force = False,
@@ -106,7 +111,7 @@ def backtest(
         family_table=families,
         level=level,
         average=Average(average),
-        read=read_options(kind, no_answer),
+        read=read_options(kind, no_answer, metric, filter_name),
         output=rows,
         jobs=jobs or _cores(),
         force=force,

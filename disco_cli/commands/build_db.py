@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -14,6 +13,7 @@ from disco_cli.commands.support import (
     Force,
     Json,
     KindName,
+    Location,
     Metrics,
     NoAnswer,
     Output,
@@ -32,13 +32,13 @@ def build_db(
     preds: Predictions = None,
     *,
     selection: Annotated[
-        Path | None,
+        Location | None,
         typer.Option(
             parser=as_path, metavar="PATH", help="The selection [default: selection.json in --dir]."
         ),
     ] = None,
     truth: Annotated[
-        Path | None,
+        Location | None,
         typer.Option(
             parser=as_path, metavar="PATH", help="Known full scores, CSV or Parquet: model, score."
         ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from disco_cli.commands.support import (
     Json,
     KindName,
+    Location,
     command,
     read_options,
 )
@@ -18,7 +18,7 @@ from disco_cli.files.url_path import as_path
 
 def info(
     path: Annotated[
-        Path,
+        Location,
         typer.Argument(
             parser=as_path, metavar="PATH", help="A prediction file, an artifact or a database."
         ),

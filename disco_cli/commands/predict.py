@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -14,6 +13,7 @@ from disco_cli.commands.support import (
     Force,
     Json,
     KindName,
+    Location,
     Metrics,
     Output,
     Predictions,
@@ -29,7 +29,7 @@ def predict(
     models: Predictions = None,
     *,
     database: Annotated[
-        Path | None,
+        Location | None,
         typer.Option(
             "--db", parser=as_path, metavar="PATH", help="The database [default: db/ in --dir]."
         ),

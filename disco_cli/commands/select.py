@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -15,6 +14,7 @@ from disco_cli.commands.support import (
     Force,
     Json,
     KindName,
+    Location,
     Metrics,
     NoAnswer,
     Output,
@@ -49,7 +49,7 @@ def select(
     ] = False,
     seed: Seed = 0,
     scores: Annotated[
-        Path | None,
+        Location | None,
         typer.Option(
             parser=as_path, metavar="PATH", help="Reuse this scores.parquet instead of PREDS…"
         ),

@@ -26,12 +26,18 @@ def command(function: Callable[..., None]) -> typer.Typer:
     return app
 
 
+Location = Any
+"""What ``as_path`` gives: a path, or the like of one for a URL.
+
+Not annotated as a path, because some versions of typer turn whatever is into one, URLs included.
+"""
+
 Predictions = Annotated[
     list[str] | None,
     typer.Argument(metavar="PREDS…", help="Prediction files (.npz, .parquet).", show_default=False),
 ]
 Folder = Annotated[
-    Path,
+    Location,
     typer.Option(
         "--dir",
         "-d",

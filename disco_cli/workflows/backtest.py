@@ -150,7 +150,9 @@ def backtest(
     if not 0 < level < 1:
         raise UsageError(f"--level must lie between 0 and 1, found {level:g}")
     chosen = choose_methods(methods)
-    source = FileSource(tuple(map(str, paths)), read.kind, read.counts_no_answer, average)
+    source = FileSource(
+        tuple(map(str, paths)), read.kind, read.counts_no_answer, average, read.logs
+    )
     data = source()
     if ks is None:
         ks = [k for k in DEFAULT_KS if k <= len(data.weights)] or [len(data.weights)]
