@@ -33,6 +33,7 @@ from disco_cli.workflows.errors_table import (
 from disco_cli.workflows.evidence import Evidence, gather_evidence
 from disco_cli.workflows.inputs import ReadOptions, open_benchmark, values_name
 from disco_cli.workflows.learn import (
+    MIN_MODELS,
     Published,
     check_average,
     learn_auto,
@@ -41,9 +42,6 @@ from disco_cli.workflows.learn import (
 )
 from disco_cli.workflows.options import Recipe, member
 from disco_cli.workflows.references import References, read_references
-
-MIN_MODELS = 5
-"""With fewer reference models nothing can be learnt, let alone checked."""
 
 
 @dataclass(frozen=True)
@@ -286,7 +284,7 @@ def _parts(
         "names": np.array(benchmark.names),
         "truth": references.truth,
         "scores": fit.scores,
-        "gaps": nearest_distances(fit.scores),
+        "gaps": nearest_distances(fit.scores[learned.published.distinct]),
         "fill": learned.published.fill,
         "weights": sample_weights(benchmark.samples, average)[positions],
     }

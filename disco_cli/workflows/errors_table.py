@@ -52,13 +52,13 @@ def predictor_errors(
         note = f"{auto.error_strongest:.4f} on the strongest, left out together"
         found.append(MethodError("auto", TITLES["auto"], _number(auto.error_alike), note))
     for name in ("rf", "knn"):
-        error = float(np.abs(published.left_out[name] - references.truth).mean())
+        error = float(np.nanmean(np.abs(published.left_out[name] - references.truth)))
         found.append(MethodError(name, TITLES[name], error))
     found += [
         MethodError(name, TITLES[name], float(np.abs(estimator.residuals).mean()), "leave-one-out")
         for name, estimator in linear.items()
     ]
-    mean = float(np.abs(published.left_out["mean"] - references.truth).mean())
+    mean = float(np.nanmean(np.abs(published.left_out["mean"] - references.truth)))
     return (*found, MethodError("mean", TITLES["mean"], mean))
 
 

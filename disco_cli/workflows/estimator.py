@@ -271,7 +271,7 @@ class Estimator:
         if width is None:
             warnings.append(
                 f"no interval: level {level:g} needs {models_needed(level)} reference models, "
-                f"the database has {len(residuals)}"
+                f"the database has {np.count_nonzero(~np.isnan(residuals))}"
             )
             return None, None
         low, high = estimate - width, estimate + width

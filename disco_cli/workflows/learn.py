@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from disco_cli.errors import ArtifactError
+from disco_cli.errors import ArtifactError, InputError
 from disco_cli.estimation.crossvalidation import Selector
 from disco_cli.estimation.fitted import FittedRecipe
 from disco_cli.estimation.published import PublishedFit, cross_validate_published, fit_published
@@ -36,6 +36,9 @@ from disco_cli.selection.subset import Selection
 from disco_cli.workflows.evidence import Evidence
 from disco_cli.workflows.references import References
 
+MIN_MODELS = 5
+"""With fewer reference models nothing can be learnt, let alone checked."""
+
 
 @dataclass(frozen=True)
 class Published:
@@ -47,14 +50,18 @@ class Published:
         PCA and forest.
     fill : NDArray of float64 of shape (K, F)
         What stands in for a missing sample.
+    distinct : NDArray of int64
+        Rows of the models that are no copy of an earlier one.
     left_out : dict of str to NDArray of float64 of shape (M,)
-        Estimates of ``rf``, ``knn`` and ``mean`` for models that were left out.
+        Estimates of ``rf``, ``knn`` and ``mean`` for models that were left out; NaN for copies,
+        which would vouch for each other.
     is_label_aware : bool
         Whether correctness and the probability of the right class are in the signature.
     """
 
     fit: PublishedFit
     fill: NDArray[np.float64]
+    distinct: NDArray[np.int64]
     left_out: dict[str, NDArray[np.float64]]
     is_label_aware: bool
 
@@ -79,6 +86,11 @@ def learn_published(
         The K samples.
     n_neighbours, seed, progress
         As for :func:`disco_cli.estimation.published.cross_validate_published`.
+
+    Raises
+    ------
+    InputError
+        Too few models are no copies of others.
     """
     outputs = references.outputs
     is_label_aware = labels is not None and references.responses is not None
@@ -88,9 +100,19 @@ def learn_published(
         )
     fill = mean_outputs(outputs)
     signatures = flatten(fill_missing(outputs, fill))
-    left_out = cross_validate_published(signatures, references.truth, seed, n_neighbours, progress)
-    fit = fit_published(signatures, references.truth, seed)
-    return Published(fit, fill, left_out, is_label_aware)
+    truth = references.truth
+    rows = distinct_models(np.column_stack([signatures, truth]))
+    if len(rows) < MIN_MODELS:
+        message = (
+            f"{len(rows)} different reference models given, the others being copies; at least "
+            f"{MIN_MODELS} are needed"
+        )
+        raise InputError(message)
+    found = cross_validate_published(signatures[rows], truth[rows], seed, n_neighbours, progress)
+    left_out = {name: np.full(len(truth), np.nan) for name in found}
+    for name, estimates in found.items():
+        left_out[name][rows] = estimates
+    return Published(fit_published(signatures, truth, seed), fill, rows, left_out, is_label_aware)
 
 
 def learn_linear(
