@@ -16,7 +16,7 @@ from disco_cli.errors import InputError
 from disco_cli.files.columns import read_models, read_samples, row_error
 from disco_cli.files.kinds import detect_kind
 from disco_cli.files.matrix import Kind, ModelInfo, PredictionFile, Reader, Rows, Samples
-from disco_cli.files.values import BadRowError
+from disco_cli.files.values import BadRowError, to_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -110,7 +110,7 @@ def assemble(
     if kind is None:
         raise TypeError(f"{source.key} has no class axis and no name")
     if kind is Kind.LABELS:
-        n_classes = _classes_of_labels(source, samples)
+        n_classes = _classes_of_labels(source, samples, models)
     return PredictionFile(
         path=path,
         kind=kind,
@@ -188,14 +188,20 @@ def _spread(n: int) -> NDArray[np.int64]:
     return np.arange(rows) * (n - 1) // max(rows - 1, 1)
 
 
-def _classes_of_labels(source: Source, samples: Samples) -> int:
+def _classes_of_labels(source: Source, samples: Samples, models: tuple[ModelInfo, ...]) -> int:
     """Return C: what the class names tell, or one more than the largest label or option seen."""
     if samples.class_names is not None:
         return len(samples.class_names)
     top = -1
     for model in range(source.shape[0]):
         predicted = source.read(model, slice(None))
-        top = max(top, int(predicted.max(initial=-1, where=~np.isnan(predicted))))
+        try:
+            top = max(top, int(to_labels(predicted).max(initial=-1)))
+        except BadRowError as error:
+            name = models[model].name if len(models) > 1 else None
+            raise row_error(
+                source.path, error.row, error.found, ids=samples.ids, model=name
+            ) from error
     if samples.labels is not None:
         top = max(top, int(samples.labels.max()))
     if samples.n_options is not None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from disco_cli.errors import InputError
 from disco_cli.files.matrix import ModelInfo, Samples
+from disco_cli.files.values import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _ISO_DATE = re.compile(
     r"\d{4}(-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?)?)?"
 )
+
+_INTEGER_LIMIT = 1 << 62
 
 _shared: WeakValueDictionary[tuple[str, tuple[int, ...], int], NDArray[Any]] = WeakValueDictionary()
 
@@ -107,7 +110,7 @@ def read_samples(
             )
     weights = _maybe(_floats, path, columns, "weights")
     if weights is not None:
-        broken = ~(np.isfinite(weights) & (weights >= 0))
+        broken = ~((weights >= 0) & (weights <= LARGEST))
         _refuse(path, "weights", weights, broken, "should be a finite number, at least 0")
         if not weights.any():
             raise InputError(f"{path}: weights are all 0; at least one has to be positive")
@@ -179,9 +182,19 @@ def _texts(path: str, key: str, column: NDArray[Any]) -> NDArray[np.str_]:
     if column.dtype.kind not in "iuUS":
         raise InputError(f"{path}: {key} are {column.dtype}; they should be integers or strings")
     try:
-        return shared(as_kept(column))
+        texts = as_kept(column)
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: {key} are not UTF-8 text ({error}); save them as str") from error
+    if column.dtype.kind == "U":
+        _refuse_surrogates(path, key, texts)
+    return shared(texts)
+
+
+def _refuse_surrogates(path: str, key: str, texts: NDArray[np.str_]) -> None:
+    """Refuse halves of surrogate pairs, which no file and no terminal can be given."""
+    points = np.ascontiguousarray(texts).view(np.uint32).reshape(len(texts), -1)
+    broken = np.asarray(((points >= 0xD800) & (points < 0xE000)).any(axis=1))
+    _refuse(path, key, texts, broken, "is not Unicode text (it holds half a surrogate pair)")
 
 
 def _floats(path: str, key: str, column: NDArray[Any]) -> NDArray[np.float64]:
@@ -194,7 +207,11 @@ def _integers(path: str, key: str, column: NDArray[Any]) -> NDArray[np.int64]:
     if column.dtype.kind not in "iuf":
         raise InputError(f"{path}: {key} are {column.dtype}; they should be whole numbers")
     if column.dtype.kind == "f":
-        _refuse(path, key, column, column != np.trunc(column), "should be a whole number")
+        column = column.astype(np.float64)
+        broken = np.asarray((column != np.trunc(column)) | ~(np.abs(column) < _INTEGER_LIMIT))
+        _refuse(path, key, column, broken, "should be a whole number")
+    elif column.dtype.kind == "u":
+        _refuse(path, key, column, column >= _INTEGER_LIMIT, "is too large")
     return shared(column.astype(np.int64))
 
 
@@ -262,7 +279,8 @@ def _is_date(text: str) -> bool:
 
 def _scores(path: str, column: NDArray[Any]) -> list[float | None]:
     scores = _floats(path, "scores", column)
-    _refuse(path, "scores", scores, np.isinf(scores), "should be finite, or NaN where unknown")
+    broken = np.asarray(np.abs(scores) > LARGEST)
+    _refuse(path, "scores", scores, broken, "should be finite, or NaN where unknown")
     return [None if np.isnan(score) else float(score) for score in scores]
 
 

@@ -50,7 +50,8 @@ def detect_kind(
         return named or Kind.PROBABILITIES
     low = np.where(valid, values, np.inf).min(axis=1)
     high = np.where(valid, values, -np.inf).max(axis=1)
-    sums = np.where(valid, values, 0).sum(axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = np.where(valid, values, 0).sum(axis=1)
     within = (low >= -TOLERANCE) & (high <= 1 + TOLERANCE)
     probable = within & (np.abs(sums - 1) <= TOLERANCE)
     with np.errstate(over="ignore"):

@@ -26,6 +26,13 @@ TOLERANCE = 1e-2
 5e-4 and to bfloat16 by up to 4e-3; printing them with three or four decimals by a little more. Rows
 that are not probabilities at all are off by far more than one percent."""
 
+LARGEST = 1e100
+"""Magnitudes that are worked with. The square of a larger number, or a sum of them, overflows, and
+no response, weight or score that was measured comes near."""
+
+MAX_CLASSES = 1 << 20
+"""Classes that predicted labels may name: one label of 10⁹ would ask for as many columns."""
+
 Floats = NDArray[np.floating[Any]]
 
 
@@ -152,12 +159,20 @@ def to_labels(
         A label that is no whole number or lies beyond the classes.
     """
     if block.dtype.kind == "f":
+        block = block.astype(np.float64)
         broken = (block != np.trunc(block)) & ~np.isnan(block)
         if broken.any():
             row = int(np.argmax(broken))
             raise BadRowError(row, f"predicted label {block[row]} is not a whole number")
         block = np.where(np.isnan(block), -2, block)
-    labels = block.astype(np.int64)
+    far = block >= MAX_CLASSES
+    if far.any():
+        row = int(np.argmax(far))
+        raise BadRowError(
+            row, f"predicted label {block[row]:.6g}; number the classes from 0, below {MAX_CLASSES}"
+        )
+    # Whatever is negative is missing; clipped first, as -inf or -1e300 has no integer.
+    labels = (block if block.dtype.kind == "u" else np.maximum(block, -2)).astype(np.int64)
     if n_classes is not None and (beyond := labels >= n_classes).any():
         row = int(np.argmax(beyond))
         raise BadRowError(
@@ -228,9 +243,11 @@ def correctness(
 def check_responses(block: NDArray[Any]) -> Floats:
     """Return responses, (n,), in working precision; NaN is missing and infinity a fault."""
     values = working(block)
-    if np.isinf(values).any():
-        row = int(np.argmax(np.isinf(values)))
-        raise BadRowError(row, f"response {values[row]}; a missing response is NaN")
+    broken = np.abs(values) > min(LARGEST, float(np.finfo(values.dtype).max))
+    if broken.any():
+        row = int(np.argmax(broken))
+        advice = "a missing response is NaN" if np.isinf(values[row]) else "scale the responses"
+        raise BadRowError(row, f"response {values[row]:.6g}; {advice}")
     return values
 
 

@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 
 from disco_cli.errors import InputError
+from disco_cli.files.values import LARGEST
 
 
 def read_truth(path: Path) -> dict[str, float]:
@@ -43,7 +44,7 @@ def read_truth(path: Path) -> dict[str, float]:
             scores[model] = float(str(text))
         except ValueError:
             scores[model] = math.nan
-        if not math.isfinite(scores[model]):
+        if not abs(scores[model]) <= LARGEST:
             message = f"{path}: row {number}: score {text!r} of {model!r} is not a finite number"
             raise InputError(message)
     if not scores:
