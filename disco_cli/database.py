@@ -9,22 +9,22 @@ disco reads it through an allow-list only (:mod:`disco_cli.estimation.forest`).
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import shutil
 import tempfile
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from disco_cli.errors import ArtifactError, InputError, OutputError
+from disco_cli.estimation.layout import LINEAR, PCA, RECIPE, REFERENCES, Form, check_arrays
+from disco_cli.estimation.packed import read_arrays
+from disco_cli.files.strict_json import parse_json
 from disco_cli.files.url_path import is_behind_url, write_folder
 from disco_cli.selection.subset import Selection, parse_selection
 
@@ -37,6 +37,16 @@ ARTIFACT = "disco database"
 MANIFEST = "manifest.json"
 MAX_PART_BYTES = 1 << 32
 """No part of a database is larger than this; a larger one is damaged or made to be."""
+_FORMS = {"pca.npz": PCA, "linear.npz": LINEAR, "recipe.npz": RECIPE}
+_NEEDED_PARTS = ("selection.json", "references.npz", "pca.npz", "rf.pkl")
+_PARAMETERS: Mapping[str, type] = {
+    "recipe": str,
+    "predictor": str,
+    "seed": int,
+    "n_neighbours": int,
+    "is_label_aware": bool,
+    "counts_no_answer": bool,
+}
 
 
 @dataclass(frozen=True)
@@ -98,8 +108,36 @@ class Database:
 
     @cached_property
     def references(self) -> Mapping[str, NDArray[Any]]:
-        """The arrays of ``references.npz``."""
-        return read_arrays(self.parts["references.npz"], "references.npz")
+        """The arrays of ``references.npz``, checked."""
+        return self._checked("references.npz", REFERENCES, {})
+
+    def arrays(self, part: str) -> Mapping[str, NDArray[Any]]:
+        """Return the arrays of ``pca.npz``, ``linear.npz`` or ``recipe.npz``, checked.
+
+        Raises
+        ------
+        ArtifactError
+            The part is missing or damaged, or does not fit the others.
+        """
+        scores, fill = self.references["scores"], self.references["fill"]
+        return self._checked(part, _FORMS[part], {"q": scores.shape[1], "D": fill.size})
+
+    def _checked(
+        self, part: str, forms: Mapping[str, Form], lengths: dict[str, int]
+    ) -> Mapping[str, NDArray[Any]]:
+        manifest = self.manifest
+        n_classes, parameters = manifest.n_classes, manifest.parameters
+        width = 2 if n_classes is None else n_classes + parameters["counts_no_answer"]
+        lengths |= {
+            "M": manifest.n_models,
+            "K": self.selection.k,
+            "F": width + 2 * parameters["is_label_aware"],
+        }
+        if n_classes is not None:
+            lengths["C"] = n_classes
+        arrays = read_arrays(self.parts[part], part)
+        check_arrays(part, arrays, forms, lengths)
+        return arrays
 
     def save(self, folder: Path, *, force: bool = False) -> None:
         """Write the database as a whole: the old one stays readable until the new one is complete.
@@ -159,8 +197,8 @@ class Database:
 def is_database(folder: Path) -> bool:
     """Whether a folder holds a database of disco, of whatever format."""
     try:
-        data = json.loads((folder / MANIFEST).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        data = parse_json((folder / MANIFEST).read_bytes())
+    except (OSError, ValueError):
         return False
     return isinstance(data, dict) and data.get("artifact") == ARTIFACT
 
@@ -178,11 +216,11 @@ def load_database(folder: Path) -> Database:
     if not (folder / MANIFEST).exists() and (_backup(folder) / MANIFEST).exists():
         folder = _backup(folder)  # a build was killed between its two renames
     try:
-        data = json.loads((folder / MANIFEST).read_bytes())
+        data = parse_json((folder / MANIFEST).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         message = f"{folder}: no database there; run `disco build-db PREDS…` first"
         raise InputError(message) from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         message = f"{folder / MANIFEST}: cannot be read ({error}); run `disco build-db` again"
         raise ArtifactError(message) from error
     try:
@@ -204,13 +242,54 @@ def _parse(folder: Path, data: dict[str, Any]) -> Database:
         if Path(name).name != name:
             raise ArtifactError(f"{folder / MANIFEST}: part {name!r} lies outside the database")
         parts[name] = _read_part(folder / name, expected)
+    if missing := [name for name in _NEEDED_PARTS if name not in parts]:
+        raise KeyError(f"parts: no {missing[0]}")
     fields = {name: data[name] for name in Manifest.__dataclass_fields__}
-    fields["errors"] = tuple(fields["errors"])
+    if not isinstance(fields["errors"], list):
+        raise TypeError("errors: should be a list")
+    manifest = Manifest(**fields | {"errors": tuple(fields["errors"])})
+    _check_manifest(manifest)
     try:
         selection = parse_selection(parts.pop("selection.json").decode())
     except (ArtifactError, UnicodeDecodeError) as error:
         raise ArtifactError(f"{folder / 'selection.json'}: {error}; build it again") from error
-    return Database(Manifest(**fields), selection, parts)
+    found = (selection.sha256, selection.benchmark, selection.n_samples)
+    if found != (data["selection"], manifest.benchmark, manifest.n_samples):
+        message = (
+            f"{folder}: manifest.json and selection.json do not belong together; build it again"
+        )
+        raise ArtifactError(message)
+    return Database(manifest, selection, parts)
+
+
+def _check_manifest(manifest: Manifest) -> None:
+    """Refuse values of the wrong type; what is read later relies on them.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        Whichever describes the fault.
+    """
+    texts = ("benchmark", "values", "metric", "average")
+    wanted = {**dict.fromkeys(texts, str), "n_samples": int, "n_models": int, "comparable": bool}
+    given = {name: getattr(manifest, name) for name in wanted}
+    for name, kind in (wanted | dict(_PARAMETERS)).items():
+        value = given[name] if name in given else manifest.parameters[name]
+        if type(value) is not kind:  # bool is an int, but True is no number of models
+            raise TypeError(f"{name} is {value!r}, not of type {kind.__name__}")
+        if isinstance(value, int) and not 0 <= value < 1 << 62:
+            raise ValueError(f"{name} is out of range")
+    if manifest.n_classes is not None and not 0 < int(manifest.n_classes) < 1 << 31:
+        raise ValueError("n_classes is out of range")
+    if manifest.n_models < 1 or manifest.parameters["n_neighbours"] < 1:
+        raise ValueError("n_models and n_neighbours should be at least 1")
+    for entry in manifest.errors:
+        if not isinstance(entry["mae"], int | float | None) or not all(
+            isinstance(entry[key], str) for key in ("name", "title", "note")
+        ):
+            raise TypeError("errors: should have texts `name`, `title`, `note` and a number `mae`")
+    if not all(isinstance(text, str) for text in manifest.versions.values()):
+        raise TypeError("versions: should be texts")
 
 
 def _read_part(path: Path, expected: str) -> bytes:
@@ -229,37 +308,6 @@ def _read_part(path: Path, expected: str) -> bytes:
         )
         raise ArtifactError(message)
     return content
-
-
-def write_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Return the bytes of an uncompressed NPZ; equal arrays give equal bytes."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name in sorted(arrays):
-            member = io.BytesIO()
-            np.lib.format.write_array(
-                member, np.asarray(arrays[name], order="C"), allow_pickle=False
-            )
-            # A fixed date: numpy.savez would store the time of writing.
-            info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
-            archive.writestr(info, member.getvalue())
-    return buffer.getvalue()
-
-
-def read_arrays(content: bytes, name: str) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an NPZ that ``write_arrays`` made; objects are never unpickled.
-
-    Raises
-    ------
-    ArtifactError
-        The bytes are not such an NPZ.
-    """
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        message = f"{name}: part of the database cannot be read ({error}); build it again"
-        raise ArtifactError(message) from error
 
 
 def _swap(staging: Path, folder: Path) -> None:

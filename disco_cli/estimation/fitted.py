@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -52,7 +53,7 @@ class FittedRecipe:
         return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> FittedRecipe:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> FittedRecipe:
         """Return the recipe that ``to_arrays`` gave.
 
         Raises
@@ -73,6 +74,8 @@ class FittedRecipe:
             raise ValueError("group loadings do not fit the groups and factors")
         get = {f.name: arrays[f"calibration_{f.name}"] for f in fields(Calibration)}
         bounds = get["bounds"]
+        if len(bounds) not in (0, 2):
+            raise ValueError(f"{len(bounds)} bounds instead of two or none")
         return cls(
             estimator,
             Calibration(

@@ -10,6 +10,7 @@ import numpy as np
 
 from disco_cli.errors import ArtifactError, InputError
 from disco_cli.files.fingerprint import hash_ids
+from disco_cli.files.strict_json import parse_json
 from disco_cli.selection.draw import Draw
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def parse_selection(text: str) -> Selection:
         The text is not a selection of a known format, or its parts contradict each other.
     """
     try:
-        data = json.loads(text)
+        data = parse_json(text)
         if data["artifact"] != ARTIFACT or data["format"] != FORMAT:
             message = f"selection format {data['format']!r}, this disco reads {FORMAT}"
             raise ArtifactError(message)
