@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disco_cli import __version__
-from disco_cli.database import Database, Manifest, write_arrays
+from disco_cli.database import Database, Manifest
 from disco_cli.errors import ArtifactError, InputError, UsageError
 from disco_cli.estimation.fitted import FittedRecipe
 from disco_cli.estimation.forest import save_forest
 from disco_cli.estimation.neighbours import nearest_distances
+from disco_cli.estimation.packed import write_arrays
 from disco_cli.estimation.regressors import LinearEstimator
 from disco_cli.estimation.truth import Average, sample_weights
 from disco_cli.files.align import has_correctness
@@ -222,7 +223,8 @@ def _learn(
 ) -> _Learned:
     """Fit what the recipe and the responses allow."""
     is_ours = recipe is Recipe.AUTO
-    labels = benchmark.samples.labels if is_ours else None
+    has_classes = benchmark.n_classes is not None  # the label of a response is no column of it
+    labels = benchmark.samples.labels if is_ours and has_classes else None
     published = learn_published(
         references,
         None if labels is None else labels[selection.draw.positions],

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from disco_cli.database import Database, read_arrays
+from disco_cli.database import Database
 from disco_cli.errors import ArtifactError, InputError, UsageError
 from disco_cli.estimation.combine import Combined
 from disco_cli.estimation.fitted import FittedRecipe
@@ -131,7 +131,7 @@ class Estimator:
                 f"{database.manifest.metric}) does not have it"
             )
             raise UsageError(message)
-        pca = read_arrays(database.parts["pca.npz"], "pca.npz")
+        pca = database.arrays("pca.npz")
         self._pca = Pca(
             pca["mean"], pca["components"], pca["variance"], float(pca["total_variance"])
         )
@@ -148,15 +148,13 @@ class Estimator:
         if "recipe.npz" not in self._database.parts:
             return None
         try:
-            return FittedRecipe.from_arrays(
-                read_arrays(self._database.parts["recipe.npz"], "recipe.npz")
-            )
-        except (KeyError, ValueError, TypeError, IndexError) as error:
-            message = f"recipe.npz: cannot be used ({error!r}); run `disco build-db` again"
+            return FittedRecipe.from_arrays(self._database.arrays("recipe.npz"))
+        except ValueError as error:
+            message = f"recipe.npz: cannot be used ({error}); run `disco build-db` again"
             raise ArtifactError(message) from error
 
     def _read_linear(self) -> LinearEstimator:
-        arrays = read_arrays(self._database.parts["linear.npz"], "linear.npz")
+        arrays = self._database.arrays("linear.npz")
         try:
             return LinearEstimator.from_arrays(arrays, self.name)
         except KeyError:
@@ -169,12 +167,26 @@ class Estimator:
         Raises
         ------
         IncompleteTargetError
-            The target lacks too many of the K samples.
+            The target lacks too many of the K samples, or too many of its answers have no response.
         InputError
             It answered without being scored.
+        ArtifactError
+            Arrays of the database lead to no number.
         """
+        try:
+            with np.errstate(over="raise", invalid="raise", divide="raise"):
+                return self._predict(target, level, by_group=by_group)
+        except (FloatingPointError, np.linalg.LinAlgError) as error:
+            message = (
+                f"model {target.name!r}: no number comes out ({error}): the database or the "
+                "responses hold numbers of unlike sizes; run `disco build-db` again"
+            )
+            raise ArtifactError(message) from error
+
+    def _predict(self, target: Target, level: float, *, by_group: bool) -> Prediction:
         n_missing = int(target.missing.sum())
         warnings = [*target.warnings, *self._check_share(target, n_missing)]
+        warnings += self._check_scored(target)
         scores = self._scores_of(target)
         index, distance = nearest(self._known["scores"], scores)
         combined = self._combined(target, level)
@@ -182,7 +194,7 @@ class Estimator:
             estimate, low, high = combined.estimate, combined.low, combined.high
             warnings += self._auto_warnings(combined)
         else:
-            estimate = self._estimate(target, scores)
+            estimate = self._within_bounds(self._estimate(target, scores))
             low, high = self._interval(estimate, level, warnings)
         status = self._status(target, combined, distance)
         warnings += self._status_warnings(status)
@@ -219,6 +231,36 @@ class Estimator:
             return []
         return [f"{n_missing} of {k} samples missing, estimated from the others"]
 
+    def _check_scored(self, target: Target) -> list[str]:
+        """Hold the share of answers that have a response to the same measure as the answers.
+
+        Nobody can have a response where no reference model has one, as with an unknown label.
+        """
+        if not (self._has_labels or self.name == "auto" or self.name in LINEAR):
+            return []
+        responses, known = self._responses(target), self._known.get("responses")
+        if known is None:
+            raise ArtifactError("references.npz: responses is missing; run `disco build-db` again")
+        possible = ~np.isnan(known).all(axis=0)
+        n_possible, n_missing = int(possible.sum()), int(target.missing[possible].sum())
+        n_scored = int((~np.isnan(responses) & possible).sum())
+        if n_scored < max(MIN_SHARE * n_possible, 1):
+            message = (
+                f"model {target.name!r}: {n_scored} of the {len(possible)} selected samples have a "
+                f"response, at least {max(math.ceil(MIN_SHARE * n_possible), 1)} are needed by "
+                f"--predictor {self.name}; give responses, or labels, for the others too"
+            )
+            raise IncompleteTargetError(message)
+        unscored = n_possible - n_missing - n_scored
+        return [f"{unscored} of {len(possible)} samples answered, not scored"] if unscored else []
+
+    def _within_bounds(self, estimate: float) -> float:
+        """Return an estimate inside the range that scores can have, where that is known."""
+        if self._recipe is None or self._recipe.calibration.bounds is None:
+            return estimate
+        least, greatest = self._recipe.calibration.bounds
+        return min(max(estimate, least), greatest)
+
     def _scores_of(self, target: Target) -> NDArray[np.float64]:
         """Return the principal scores (q,) of the target's signature."""
         outputs = target.outputs[np.newaxis]
@@ -231,15 +273,16 @@ class Estimator:
 
     def _responses(self, target: Target) -> NDArray[np.float64]:
         if target.responses is None:
+            advice = "" if self._has_labels else "; --predictor rf and knn do without"
             message = (
-                f"model {target.name!r}: the estimate needs responses or labels, and neither the "
-                "file nor the database has them"
+                f"model {target.name!r}: --predictor {self.name} needs responses or labels, and "
+                f"neither the file nor the database has them{advice}"
             )
             raise InputError(message)
         return target.responses
 
     def _combined(self, target: Target, level: float) -> Combined | None:
-        if self._recipe is None or target.responses is None:
+        if self._recipe is None or target.responses is None or np.isnan(target.responses).all():
             return None
         return self._recipe.estimate(target.responses, level)
 
@@ -274,11 +317,7 @@ class Estimator:
                 f"the database has {np.count_nonzero(~np.isnan(residuals))}"
             )
             return None, None
-        low, high = estimate - width, estimate + width
-        if self._recipe is None or self._recipe.calibration.bounds is None:
-            return low, high
-        least, greatest = self._recipe.calibration.bounds
-        return min(max(low, least), greatest), max(min(high, greatest), least)
+        return self._within_bounds(estimate - width), self._within_bounds(estimate + width)
 
     def _auto_warnings(self, combined: Combined) -> list[str]:
         found = [] if combined.reason is None else [f"no interval: {combined.reason}"]
