@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from disco_cli import __version__
-from disco_cli.errors import EXIT_INTERRUPTED, EXIT_OK, DiscoError
+from disco_cli.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, DiscoError
 from disco_cli.report.console import say
 
 COMMANDS = {
@@ -53,9 +53,7 @@ class DiscoGroup(TyperGroup):
             say(f"error: {' '.join(str(error).split())}")
             raise typer.Exit(error.exit_code) from None
         except BrokenPipeError:
-            # The reader (head, less) has seen enough. Nothing more can be written, and the
-            # interpreter must not complain when it flushes stdout at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _discard_output()  # the reader (head, less) has seen enough
             raise typer.Exit(EXIT_OK) from None
         except KeyboardInterrupt:
             say("interrupted")
@@ -99,5 +97,36 @@ def common(
 
 
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line, and say in one line where its results could not be written."""
+    _replace_closed_streams()
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # a full disk shows here at the latest
+    except BrokenPipeError:
+        _discard_output()
+        sys.exit(EXIT_OK)
+    except (OSError, MemoryError) as error:
+        _discard_output()
+        say(f"error: {_reason(error)}")
+        sys.exit(EXIT_BAD_INPUT)
+
+
+def _replace_closed_streams() -> None:
+    """Let a command run where stdout or stderr is closed, as in some schedulers."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+
+
+def _discard_output() -> None:
+    """Keep the interpreter from complaining when it flushes what cannot be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _reason(error: OSError | MemoryError) -> str:
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {error}" if str(error) else "not enough memory"
+    where = error.filename or "standard output: cannot be written"
+    return f"{where}: {(error.strerror or str(error)).lower()}"

@@ -8,6 +8,7 @@ disco reads it through an allow-list only (:mod:`disco_cli.estimation.forest`).
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -37,6 +38,7 @@ ARTIFACT = "disco database"
 MANIFEST = "manifest.json"
 MAX_PART_BYTES = 1 << 32
 """No part of a database is larger than this; a larger one is damaged or made to be."""
+_SWAP_ATTEMPTS = 20
 _FORMS = {"pca.npz": PCA, "linear.npz": LINEAR, "recipe.npz": RECIPE}
 _NEEDED_PARTS = ("selection.json", "references.npz", "pca.npz", "rf.pkl")
 _PARAMETERS: Mapping[str, type] = {
@@ -163,11 +165,12 @@ class Database:
             except OSError as error:
                 raise OutputError(f"{folder}: cannot be written: {error}") from error
             return
+        shown, folder = folder, Path(os.path.realpath(folder))  # the link stays, as for files
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         except OSError as error:
-            raise OutputError(f"{folder}: cannot be written: {error.strerror}") from error
+            raise OutputError(f"{shown}: cannot be written: {error.strerror or error}") from error
         try:
             for name, content in self._files().items():
                 with (staging / name).open("wb") as file:
@@ -177,7 +180,7 @@ class Database:
             staging.chmod(0o777 & ~_umask())
             _swap(staging, folder)
         except OSError as error:
-            raise OutputError(f"{folder}: cannot be written: {error.strerror}") from error
+            raise OutputError(f"{shown}: cannot be written: {error.strerror or error}") from error
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 
@@ -311,20 +314,35 @@ def _read_part(path: Path, expected: str) -> bytes:
 
 
 def _swap(staging: Path, folder: Path) -> None:
-    """Put the new folder in place of the old; a kill in between leaves the old one as backup."""
+    """Put the new folder in place of the old; of builds that end together the last one stays."""
+    for attempt in range(_SWAP_ATTEMPTS):
+        try:
+            _swap_once(staging, folder)
+        except OSError as error:  # noqa: PERF203 - a second attempt is rare
+            raced = error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT)
+            if not raced or attempt == _SWAP_ATTEMPTS - 1:
+                raise
+        else:
+            return
+
+
+def _swap_once(staging: Path, folder: Path) -> None:
+    """Swap by two renames; a kill in between leaves the old folder as backup."""
     backup = _backup(folder)
-    if folder.exists() or folder.is_symlink():
-        if backup.exists():
-            shutil.rmtree(backup)
+    if folder.exists():
+        if backup.is_symlink() or backup.is_file():
+            backup.unlink()
+        shutil.rmtree(backup, ignore_errors=True)
         folder.rename(backup)
     staging.rename(folder)
-    if backup.is_dir():
-        shutil.rmtree(backup, ignore_errors=True)
-    elif backup.exists():
+    if backup.is_file():  # with --force a file stood there
         backup.unlink()
+    shutil.rmtree(backup, ignore_errors=True)
 
 
 def _backup(folder: Path) -> Path:
+    if not is_behind_url(folder):
+        folder = Path(os.path.realpath(folder))  # of "." the name, and of a link what it names
     return folder.with_name(f".{folder.name}.old")
 
 

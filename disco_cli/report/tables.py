@@ -6,6 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
 
+from disco_cli.report.console import printable
+
 
 def print_rows(
     columns: Sequence[str], rows: Sequence[Sequence[Any]], *, stream: TextIO | None = None
@@ -46,7 +48,7 @@ def _print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], out: Tex
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         # Text, not str: a name such as [red] is data and not markup.
-        table.add_row(*(Text(_cell(value, "-", digits=4)) for value in row))
+        table.add_row(*(Text(printable(_cell(value, "-", digits=4))) for value in row))
     Console(file=out).print(table)
 
 

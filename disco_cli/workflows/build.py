@@ -41,7 +41,7 @@ from disco_cli.workflows.learn import (
     learn_linear,
     learn_published,
 )
-from disco_cli.workflows.options import Recipe, member
+from disco_cli.workflows.options import Recipe, check_seed, member
 from disco_cli.workflows.references import References, read_references
 
 
@@ -110,6 +110,7 @@ class BuildOptions:
             object.__setattr__(self, name, member(kind, getattr(self, name), f"--{name}"))
         if self.n_neighbours < 1:
             raise UsageError(f"--neighbours {self.n_neighbours}: choose 1 or more")
+        check_seed(self.seed)
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ def build_db(
         "recipe": recipe.value,
         "predictor": default_predictor(errors),
         "seed": options.seed,
-        "n_neighbours": options.n_neighbours,
+        "n_neighbours": min(options.n_neighbours, len(benchmark.models)),
         "is_label_aware": learned.published.is_label_aware,
         "counts_no_answer": benchmark.counts_no_answer,
     }

@@ -11,6 +11,10 @@ from disco_cli.selection.choose import Method
 E = TypeVar("E", bound=Enum)
 
 
+MAX_SEED = (1 << 32) - 1
+"""The largest seed that scikit-learn takes."""
+
+
 class Recipe(str, Enum):
     """How samples are chosen and scores estimated, as a whole."""
 
@@ -38,3 +42,15 @@ def member(kind: type[E], value: object, option: str) -> E | None:
     except ValueError:
         known = ", ".join(str(entry.value) for entry in kind)
         raise UsageError(f"{option} {value}: choose one of {known}") from None
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed that not every part can use.
+
+    Raises
+    ------
+    UsageError
+        It is negative or too large.
+    """
+    if not 0 <= seed <= MAX_SEED:
+        raise UsageError(f"--seed {seed}: choose 0 to {MAX_SEED}")

@@ -59,7 +59,7 @@ class PredictResult:
             raise InputError(_summary(self.refused))
         for prediction in self.predictions:
             name = prediction.model
-            if fail_under is not None and prediction.estimate < fail_under:
+            if fail_under is not None and not prediction.estimate >= fail_under:
                 message = f"{name}: estimate {prediction.estimate:.4f} is under {fail_under:g}"
                 raise GateError(message)
             if max_width is None:
@@ -68,7 +68,7 @@ class PredictResult:
                 message = f"{name}: no interval to hold against --max-width {max_width:g}"
                 raise GateError(message)
             width = prediction.high - prediction.low
-            if width > max_width:
+            if not width <= max_width:
                 message = f"{name}: the interval is {width:.4f} wide, more than {max_width:g}"
                 raise GateError(message)
 

@@ -27,7 +27,7 @@ from disco_cli.selection.subset import Selection
 from disco_cli.threads import single_threaded
 from disco_cli.workflows.evidence import Evidence, gather_evidence
 from disco_cli.workflows.inputs import ReadOptions, check_foreign, open_benchmark
-from disco_cli.workflows.options import Recipe, member
+from disco_cli.workflows.options import Recipe, check_seed, member
 from disco_cli.workflows.score import score_aligned
 
 
@@ -112,6 +112,7 @@ class SelectOptions:
     def __post_init__(self) -> None:
         for name, kind in (("recipe", Recipe), ("method", Method), ("average", Average)):
             object.__setattr__(self, name, member(kind, getattr(self, name), f"--{name}"))
+        check_seed(self.seed)
         if not 0 <= self.share <= 1:
             raise UsageError(f"--share {self.share:g}: choose a share from 0 to 1")
         if self.stratify and self.chosen not in _STRATIFIED:

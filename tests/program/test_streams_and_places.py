@@ -1,0 +1,128 @@
+"""Streams that are full or closed, and artifacts in unusual places."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+from support import ROOT
+
+from disco_cli import build_db, predict, select
+from disco_cli.database import is_database, load_database
+from disco_cli.errors import GateError, InputError, UsageError
+from disco_cli.report.console import printable
+
+FULL = "/dev/full"
+needs_full = pytest.mark.skipif(not os.path.exists(FULL), reason="no /dev/full here")  # noqa: PTH110
+
+
+def shell(line, cwd):
+    """Run a line of shell in which ``$D`` is the program."""
+    return subprocess.run(
+        ["sh", "-c", line],
+        cwd=cwd,
+        env=os.environ | {"D": f"{sys.executable} -W error -m disco_cli", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@needs_full
+@pytest.mark.parametrize(
+    "command", ["predict preds/model-00.npz -q", "predict --help", "--version"]
+)
+def test_a_full_standard_output_is_one_error(small, small_artifacts, tmp_path, command):
+    done = shell(f"DISCO_DIR={small_artifacts} $D {command} > {FULL}", tmp_path)
+    assert done.returncode == 3
+    assert done.stderr.splitlines() == [
+        "error: standard output: cannot be written: no space left on device"
+    ]
+
+
+def test_closed_streams_do_not_matter(small, small_artifacts, tmp_path):
+    line = f"DISCO_DIR={small_artifacts} $D predict {small[0]} --json"
+    done = shell(f"{line} >&-", tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+    done = shell(f"{line} 2>&-", tmp_path)
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
+
+
+@needs_full
+def test_full_standard_error_does_not_matter(small, small_artifacts, tmp_path):
+    done = shell(f"DISCO_DIR={small_artifacts} $D predict {small[0]} --json 2> {FULL}", tmp_path)
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
+    assert (
+        shell(f"$D predict nowhere.npz --db {small_artifacts}/db 2> {FULL}", tmp_path).returncode
+        == 3
+    )
+
+
+def test_messages_are_one_harmless_line():
+    assert printable("model\nwith \x1b[31mred\tname é😀") == "model with �[31mred name é😀"
+
+
+@pytest.fixture
+def built(small, tmp_path):
+    selection = select(small, k=10).selection
+    return build_db(small, selection=selection).database, tmp_path
+
+
+def test_a_link_to_a_database_stays_a_link(built):
+    database, folder = built
+    (folder / "real").mkdir()
+    link = folder / "db"
+    link.symlink_to("real/db")
+    for _ in range(2):
+        database.save(link)
+        assert link.is_symlink()
+        assert sorted(path.name for path in (folder / "real").iterdir()) == ["db"]
+    assert load_database(link).selection.sha256 == database.selection.sha256
+
+
+def test_builds_that_end_together_leave_one_database(built):
+    database, folder = built
+    failed = []
+
+    def save():
+        try:
+            database.save(folder / "db")
+        except BaseException as error:  # noqa: BLE001 - told by the assertion
+            failed.append(error)
+
+    threads = [threading.Thread(target=save) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert is_database(folder / "db")
+    assert sorted(path.name for path in folder.iterdir()) == ["db", "preds"]
+
+
+def test_the_current_folder_as_a_database(built, monkeypatch):
+    database, folder = built
+    database.save(folder / "db")
+    monkeypatch.chdir(folder / "db")
+    assert load_database(type(folder)()).selection.k == 10
+    monkeypatch.chdir(folder / "preds")
+    with pytest.raises(InputError, match="no database"):
+        load_database(type(folder)())
+
+
+def test_gates_that_are_no_number_are_not_met(built, small):
+    result = predict(small[:1], database=built[0])
+    with pytest.raises(GateError):
+        result.check(fail_under=float("nan"), max_width=None)
+    with pytest.raises(GateError):
+        result.check(fail_under=None, max_width=float("nan"))
+
+
+@pytest.mark.parametrize("seed", [-1, 1 << 32])
+def test_seeds_that_not_every_part_can_use(small, seed):
+    with pytest.raises(UsageError, match="--seed"):
+        select(small, k=10, seed=seed)
+    with pytest.raises(UsageError, match="--seed"):
+        build_db(small, selection=small[0], seed=seed)
