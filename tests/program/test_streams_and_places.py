@@ -126,3 +126,15 @@ def test_seeds_that_not_every_part_can_use(small, seed):
         select(small, k=10, seed=seed)
     with pytest.raises(UsageError, match="--seed"):
         build_db(small, selection=small[0], seed=seed)
+
+
+def test_an_interruption_during_the_imports_is_quiet(tmp_path):
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
+    done = subprocess.run(
+        [sys.executable, "-m", "disco_cli", "--version"],
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
