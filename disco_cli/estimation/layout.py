@@ -63,7 +63,7 @@ REFERENCES: Mapping[str, Form] = {
     "names": Form(("M",), "U"),
     "truth": _floats("M"),
     "scores": _floats("M", "q"),
-    "gaps": _floats("M"),
+    "gaps": _floats("*"),
     "fill": _floats("K", "F"),
     "weights": _floats("K", low=0.0),
     "labels": Form(("K",), "i", -1, below="C", is_optional=True),
