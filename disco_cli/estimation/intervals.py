@@ -43,12 +43,8 @@ def half_width(
 
 def models_needed(level: float) -> int:
     """Return the smallest number of left-out models that supports this level."""
-    n = 1
-    while half_width(np.zeros(n), level) is None:
-        n += 1
-        if n > 10_000:
-            break
-    return n
+    # ⌈(n + 1)·level⌉ ≤ n, with the tolerance of half_width: n ≥ (level − 1e-9) / (1 − level).
+    return max(math.ceil((level - 1e-9) / (1 - level)), 1)
 
 
 def normal_quantile(level: float) -> float:

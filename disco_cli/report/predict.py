@@ -35,7 +35,7 @@ def show(
         (f"{p.model}: {warning}" for p in result.predictions for warning in p.warnings),
         quiet=quiet,
     )
-    if any(prediction.subset_biased for prediction in result.predictions):
+    if any(p.subset_biased and p.subset_mean is not None for p in result.predictions):
         note = "subset_mean is biased: the samples were not drawn with equal chances"
         say_all([note], quiet=quiet)
     lines = [json.dumps(entry, ensure_ascii=False, allow_nan=False) for entry in result.as_dicts()]

@@ -44,3 +44,11 @@ def test_coverage_of_exchangeable_residuals():
     covered = [abs(row[0]) <= half_width(row[1:], 0.9) for row in residuals]
     # ⌈20 · 0.9⌉ / 20 = 0.9 exactly; standard error 0.005.
     assert np.mean(covered) == pytest.approx(0.9, abs=0.015)
+
+
+def test_models_needed_is_the_first_number_with_an_interval():
+    for level in (0.01, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999):
+        n = models_needed(level)
+        assert half_width(np.zeros(n), level) is not None
+        assert n == 1 or half_width(np.zeros(n - 1), level) is None
+    assert models_needed(1 - 1e-6) == pytest.approx(1e6, rel=0.01)
