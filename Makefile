@@ -8,7 +8,7 @@ LOOP := .venv-loop
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long test-loop lint format types check bench bench-recipes clean
+.PHONY: help install demo test test-long test-loop test-extras lint format types check bench bench-recipes clean
 
 help:  ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,10 @@ test-long: $(READY)  ## Run the long statistical and fuzzing suites too
 test-loop: $(READY)  ## Evaluate, select, evaluate again and predict with lm-evaluation-harness and inspect_ai
 	PYTHON=$(PYTHON) bash tests/loop/install.sh $(LOOP)
 	DISCO_LOOP=$(LOOP) $(TEST_ENV) $(BIN)/python -m pytest --quiet -m loop tests/loop
+
+test-extras: $(READY)  ## Test Dask, URLs and S3 for real, on this machine
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dask,fast,s3]' 'moto[server]>=5'
+	$(TEST_ENV) $(BIN)/python -m pytest --quiet tests/disagreement tests/test_s3.py tests/files/test_location.py
 
 lint: $(READY)  ## Check style and formatting
 	$(BIN)/ruff check .

@@ -92,7 +92,7 @@ def read_scores(path: Path) -> ScoresFile:
 
     try:
         with path.open("rb") as file:
-            table = pq.read_table(file)
+            table = pq.read_table(file, use_threads=False)
     except FileNotFoundError:
         message = f"{path}: no scores there; run `disco score PREDS…` first"
         raise InputError(message) from None

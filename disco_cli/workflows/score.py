@@ -128,8 +128,9 @@ def score(
     """
     if output is not None:
         check_foreign(output, force=force)
-        # Needed to write the result: the import is done by the time that the files are read.
-        Thread(target=import_module, args=("pyarrow.parquet",), daemon=True).start()
+        # Needed to write the result: the import is done by the time that the files are read. No
+        # daemon: an interpreter that ends in the middle of an import may crash.
+        Thread(target=import_module, args=("pyarrow.parquet",)).start()
     benchmark = open_benchmark(paths, read or ReadOptions())
     engine = engine or EngineOptions()
     kept = keep_correctness(benchmark, engine.memory_bytes)
