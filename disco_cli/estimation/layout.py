@@ -70,8 +70,8 @@ REFERENCES: Mapping[str, Form] = {
     "n_options": Form(("K",), "i", 1, is_optional=True),
     "responses": _optional("M", "K", may_be_nan=True),
     "group_names": Form(("G",), "U", is_optional=True),
-    "residuals_rf": _floats("M", may_be_nan=True),
-    "residuals_knn": _floats("M", may_be_nan=True),
+    "residuals_rf": _floats("*", may_be_nan=True),
+    "residuals_knn": _floats("*", may_be_nan=True),
 }
 PCA: Mapping[str, Form] = {
     "mean": _floats("D"),
@@ -85,7 +85,7 @@ LINEAR: Mapping[str, Form] = {
     for field, form in (
         ("intercept", _optional()),
         ("coefficients", _optional("K")),
-        ("residuals", _optional("M", may_be_nan=True)),
+        ("residuals", _optional("*", may_be_nan=True)),
     )
 }
 RECIPE: Mapping[str, Form] = {
