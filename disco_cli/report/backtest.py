@@ -76,7 +76,7 @@ def show(result: BacktestResult, table: Path, *, as_json: bool, quiet: bool) -> 
         print_json(result.as_dict())
     elif sys.stdout.isatty():
         rows = [[_short(name, line[name]) for name in TERMINAL] for line in lines]
-        print_rows(tuple(TERMINAL.values()), rows)
+        print_rows(tuple(TERMINAL.values()), rows, n_keys=2)
     else:
         names = tuple(lines[0])
         print_rows(names, [[line[name] for name in names] for line in lines])

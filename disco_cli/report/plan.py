@@ -32,7 +32,8 @@ def show(result: PlanResult, *, as_json: bool, quiet: bool) -> None:
         return
     lines = [row.as_dict() for row in result.rows]
     if sys.stdout.isatty():
-        print_rows(tuple(TERMINAL.values()), [[line[name] for name in TERMINAL] for line in lines])
+        rows = [[line[name] for name in TERMINAL] for line in lines]
+        print_rows(tuple(TERMINAL.values()), rows, n_keys=2)
     else:
         names = tuple(lines[0])
         print_rows(names, [[line[name] for name in names] for line in lines])

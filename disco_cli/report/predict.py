@@ -47,7 +47,7 @@ def show(
     elif as_json:
         typer.echo("\n".join(lines))
     else:
-        print_rows(columns, rows)
+        print_rows(columns, rows, n_keys=2 if has_groups else 1)
 
 
 def _rows(prediction: Prediction, *, has_groups: bool) -> list[tuple[object, ...]]:
