@@ -36,7 +36,9 @@ def backtest(
         Literal["random", "newest", "strongest", "leave-one-out"],
         typer.Option(help="Which models are estimated as if they were new."),
     ] = "random",
-    test_share: Annotated[float, typer.Option(help="Share of models that become targets.")] = 0.25,
+    test_share: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of models that become targets.")
+    ] = 0.25,
     cutoff: Annotated[
         str | None,
         typer.Option(
@@ -58,21 +60,30 @@ def backtest(
     k: Annotated[
         str | None,
         typer.Option(
-            "--k", "-k", help="Numbers of samples, by commas [default: 10,30,60,100,200]."
+            "--k",
+            "-k",
+            metavar="K,K,…",
+            help="Numbers of samples, by commas [default: 10,30,60,100,200].",
         ),
     ] = None,
     methods: Annotated[
         str,
-        typer.Option(help="Methods, separated by commas, or all; random is always among them."),
+        typer.Option(
+            metavar="NAME,NAME,…",
+            help="Methods, separated by commas, or all; random is always among them.",
+        ),
     ] = "all",
-    seeds: Annotated[int, typer.Option(min=1, help="How many repeats.")] = 3,
-    level: Annotated[float, typer.Option(help="Coverage that intervals are made for.")] = 0.9,
+    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="How many repeats.")] = 3,
+    level: Annotated[
+        float, typer.Option(metavar="LEVEL", help="Coverage that intervals are made for.")
+    ] = 0.9,
     average: Annotated[
         Literal["micro", "macro"],
         typer.Option(help="Mean over samples, or over groups of equal weight."),
     ] = "micro",
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=0, help="Processes; 0: one for each core.")
+        int,
+        typer.Option("--jobs", "-j", min=0, metavar="N", help="Processes; 0: one for each core."),
     ] = 0,
     folder: Folder = DEFAULT_FOLDER,
     output: Output = None,
@@ -84,7 +95,7 @@ def backtest(
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
-    """Measure how well each method would have predicted the models already known.
+    """Measure how well each method predicts models already known.
 
     Writes backtest.jsonl (a line for each finished cell; a rerun goes on where it stopped) and
     backtest.csv, and prints the comparison.

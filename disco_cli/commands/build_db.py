@@ -58,7 +58,7 @@ def build_db(
         ),
     ] = None,
     neighbours: Annotated[
-        int, typer.Option(min=1, help="How many reference models kNN averages.")
+        int, typer.Option(min=1, metavar="N", help="How many reference models kNN averages.")
     ] = 5,
     seed: Seed = 0,
     folder: Folder = DEFAULT_FOLDER,
@@ -71,7 +71,7 @@ def build_db(
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
-    """Learn from the reference models how outputs map to the full score; writes db/.
+    """Learn how outputs on the K samples map to the full score. Writes db/.
 
     \b
     disco build-db preds/*.npz

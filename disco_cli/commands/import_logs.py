@@ -12,7 +12,6 @@ from disco_cli.commands.support import (
     Force,
     Json,
     Metrics,
-    Output,
     Quiet,
 )
 from disco_cli.errors import UsageError
@@ -46,6 +45,12 @@ FullRuns = Annotated[
         "--full-run", metavar="PATH", help="Log of all documents, to put wrong ids right by hash."
     ),
 ]
+Into = Annotated[
+    str | None,
+    typer.Option(
+        "--output", "-o", metavar="PATH", help="Folder of the prediction files [default: preds]."
+    ),
+]
 PREDS = Path("preds")
 
 
@@ -59,12 +64,12 @@ def lm_eval(
     model: Model = None,
     full_run: FullRuns = None,
     partial: Partial = False,
-    output: Output = None,
+    output: Into = None,
     as_json: Json = False,
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
-    """Import logs of lm-evaluation-harness 0.4, run with --log_samples.
+    """Import logs of lm-evaluation-harness 0.4 with --log_samples.
 
     \b
     disco import lm-eval results/ --metric acc -o preds/
@@ -81,7 +86,7 @@ def inspect(
     metric: Metrics = None,
     model: Model = None,
     partial: Partial = False,
-    output: Output = None,
+    output: Into = None,
     as_json: Json = False,
     quiet: Quiet = False,
     force: Force = False,
@@ -104,7 +109,7 @@ def helm(
     filter_name: Filters = None,
     model: Model = None,
     partial: Partial = False,
-    output: Output = None,
+    output: Into = None,
     as_json: Json = False,
     quiet: Quiet = False,
     force: Force = False,
@@ -125,7 +130,7 @@ def lighteval(
     task: Tasks = None,
     metric: Metrics = None,
     model: Model = None,
-    output: Output = None,
+    output: Into = None,
     as_json: Json = False,
     quiet: Quiet = False,
     force: Force = False,
@@ -144,12 +149,14 @@ def csv_table(
     paths: Paths = None,
     *,
     metric: Metrics = None,
-    output: Output = None,
+    output: Into = None,
     as_json: Json = False,
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
-    """Import tables of scores: columns model and sample_id, or models × samples.
+    """Import tables of scores, long or wide.
+
+    Long ones have the columns model and sample_id, wide ones are models × samples.
 
     \b
     disco import csv scores.csv -o preds/

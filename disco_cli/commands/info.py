@@ -27,7 +27,7 @@ def info(
     kind: KindName = "auto",
     as_json: Json = False,
 ) -> None:
-    """Say what a prediction file, a selection, scores or a database holds.
+    """Say what a prediction file, an artifact or a database holds.
 
     \b
     disco info disco-run/db

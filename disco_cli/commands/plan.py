@@ -29,21 +29,27 @@ def plan(
     k: Annotated[
         str | None,
         typer.Option(
-            "--k", "-k", help="Numbers of samples, by commas [default: 10,30,60,100,200,…]."
+            "--k",
+            "-k",
+            metavar="K,K,…",
+            help="Numbers of samples, by commas [default: 10,30,60,100,200,…].",
         ),
     ] = None,
     models: Annotated[
         str | None,
         typer.Option(
             "--models",
+            metavar="N,N,…",
             help="Numbers of reference models, by commas [default: a quarter, half, all].",
         ),
     ] = None,
     target_error: Annotated[
         float | None,
-        typer.Option(help="Tell the fewest samples for this mean absolute error."),
+        typer.Option(metavar="ERROR", help="Tell the fewest samples for this mean absolute error."),
     ] = None,
-    level: Annotated[float, typer.Option(help="Coverage of intervals and differences.")] = 0.9,
+    level: Annotated[
+        float, typer.Option(metavar="LEVEL", help="Coverage of intervals and differences.")
+    ] = 0.9,
     average: AverageName = "micro",
     seed: Seed = 0,
     kind: KindName = "auto",
@@ -53,7 +59,9 @@ def plan(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure how many samples and reference models an estimate takes, by leaving models out.
+    """Measure how many samples and reference models an estimate takes.
+
+    Leaves some of the models out and estimates them from the others.
 
     \b
     disco plan preds/*.npz --target-error 0.01

@@ -42,15 +42,24 @@ def predict(
         bool, typer.Option("--groups", help="Estimate every group of samples, too.")
     ] = False,
     level: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Coverage the interval is made for.")
+        float,
+        typer.Option(min=0.0, max=1.0, metavar="LEVEL", help="Coverage the interval is made for."),
     ] = 0.9,
     fail_under: Annotated[
         float | None,
-        typer.Option(help="Exit with 5 if an estimate is lower than this.", show_default=False),
+        typer.Option(
+            metavar="SCORE",
+            help="Exit with 5 if an estimate is lower than this.",
+            show_default=False,
+        ),
     ] = None,
     max_width: Annotated[
         float | None,
-        typer.Option(help="Exit with 5 if an interval is wider than this.", show_default=False),
+        typer.Option(
+            metavar="WIDTH",
+            help="Exit with 5 if an interval is wider than this.",
+            show_default=False,
+        ),
     ] = None,
     folder: Folder = DEFAULT_FOLDER,
     output: Output = None,

@@ -44,7 +44,7 @@ def score(
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
-    """Score how much the models disagree on each sample; writes scores.parquet.
+    """Score how much the models disagree on each sample. Writes scores.parquet.
 
     \b
     disco score preds/*.npz

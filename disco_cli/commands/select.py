@@ -33,7 +33,9 @@ from disco_cli.files.url_path import as_path
 def select(
     preds: Predictions = None,
     *,
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="How many samples.")] = 100,
+    k: Annotated[
+        int, typer.Option("--k", "-k", min=1, metavar="K", help="How many samples.")
+    ] = 100,
     recipe: RecipeName = "auto",
     method: Annotated[
         Literal["pds", "jsd", "random", "stratified-random", "strata", "hybrid", "greedy", "anchor"]
@@ -41,7 +43,8 @@ def select(
         typer.Option(help="How they are chosen [default: the recipe's way].", show_default=False),
     ] = None,
     share: Annotated[
-        float, typer.Option(help="With hybrid: the share that is not drawn at random.")
+        float,
+        typer.Option(metavar="SHARE", help="With hybrid: the share that is not drawn at random."),
     ] = 0.5,
     average: AverageName = "micro",
     stratify: Annotated[
@@ -64,7 +67,7 @@ def select(
     quiet: Quiet = False,
     force: Force = False,
 ) -> None:
-    """Select the K samples that tell models apart; writes selection.json.
+    """Select the K samples that tell models apart. Writes selection.json.
 
     \b
     disco select --k 100 preds/*.npz

@@ -56,7 +56,9 @@ Output = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that disco did not write.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of everything that is left to chance.")]
+Seed = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Seed of everything that is left to chance.")
+]
 KindName = Annotated[
     Literal["auto", "probabilities", "logits", "log-probabilities", "labels", "responses"],
     typer.Option("--kind", help="What the values are; auto decides per file and says so."),
@@ -79,19 +81,23 @@ AverageName = Annotated[
 Metrics = Annotated[
     list[str] | None,
     typer.Option(
-        "--metric", metavar="NAME", help="Score to take of logs; the first that a task has."
+        "--metric",
+        metavar="NAME",
+        help="Score to take of logs; repeated: the first that a task has.",
     ),
 ]
 Filters = Annotated[
     list[str] | None,
-    typer.Option("--filter", metavar="NAME", help="Answer filter (HELM: split) to take of logs."),
+    typer.Option(
+        "--filter", metavar="NAME", help="Answer filter (HELM: split) to take of logs; repeatable."
+    ),
 ]
 Memory = Annotated[
     str, typer.Option(metavar="SIZE", help="Bound on the arrays held at once, such as 256MiB.")
 ]
 Threads = Annotated[
     int | None,
-    typer.Option(min=1, help="Threads that read and compute [default: one per core]."),
+    typer.Option(min=1, metavar="N", help="Threads that read and compute [default: one per core]."),
 ]
 Engine = Annotated[
     Literal["local", "dask"],

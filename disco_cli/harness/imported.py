@@ -195,7 +195,10 @@ def choose_one(available: Sequence[str], wanted: Sequence[str], what: str, where
     if len(available) == 1 and not wanted:
         return available[0]
     problem = f"has no {what} {' or '.join(wanted)}" if wanted else f"has several {what}s"
-    raise UsageError(f"{where} {problem}: choose with --{what} from {', '.join(available)}")
+    several = f"; give several --{what}, and each task takes the first it has" if wanted else ""
+    raise UsageError(
+        f"{where} {problem}: choose with --{what} from {', '.join(available)}{several}"
+    )
 
 
 def check_unique_names(tables: tuple[ImportedTable, ...]) -> None:

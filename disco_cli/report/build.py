@@ -29,6 +29,8 @@ def show(result: BuildResult, *, as_json: bool, quiet: bool) -> None:
     if as_json:
         print_json(result.as_dict())
     elif result.path is not None:
+        if not quiet:
+            say("next: disco predict NEW_MODEL…; disco export lists the samples to run it on")
         typer.echo(result.path)
 
 

@@ -36,7 +36,10 @@ def show(
         quiet=quiet,
     )
     if any(p.subset_biased and p.subset_mean is not None for p in result.predictions):
-        note = "subset_mean is biased: the samples were not drawn with equal chances"
+        note = (
+            "subset_mean is a plain mean over samples that were not drawn with equal chances: "
+            "biased, not an estimate"
+        )
         say_all([note], quiet=quiet)
     lines = [json.dumps(entry, ensure_ascii=False, allow_nan=False) for entry in result.as_dicts()]
     has_groups = any(prediction.groups for prediction in result.predictions)

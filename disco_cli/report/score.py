@@ -32,7 +32,7 @@ def _summary(result: ScoreResult) -> list[str]:
         lines.append(
             f"PDS mean {facts['mean_pds']:.3f}, largest {facts['max_pds']:.3f}; "
             f"JSD mean {facts['mean_jsd']:.4f} nats; "
-            f"all models agree on {facts['n_unanimous']} samples"
+            f"no disagreement at all on {facts['n_unanimous']} samples"
         )
     if facts["mean_error_rate"] is not None:
         lines.append(f"mean error rate {facts['mean_error_rate']:.4f}")
