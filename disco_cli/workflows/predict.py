@@ -57,20 +57,27 @@ class PredictResult:
         """
         if self.refused:
             raise InputError(_summary(self.refused))
-        for prediction in self.predictions:
-            name = prediction.model
-            if fail_under is not None and not prediction.estimate >= fail_under:
-                message = f"{name}: estimate {prediction.estimate:.4f} is under {fail_under:g}"
-                raise GateError(message)
-            if max_width is None:
-                continue
-            if prediction.low is None or prediction.high is None:
-                message = f"{name}: no interval to hold against --max-width {max_width:g}"
-                raise GateError(message)
-            width = prediction.high - prediction.low
-            if not width <= max_width:
-                message = f"{name}: the interval is {width:.4f} wide, more than {max_width:g}"
-                raise GateError(message)
+        failed = [_failure(found, fail_under, max_width) for found in self.predictions]
+        messages = [message for message in failed if message is not None]
+        if messages:
+            raise GateError("; ".join(messages))
+
+
+def _failure(
+    prediction: Prediction, fail_under: float | None, max_width: float | None
+) -> str | None:
+    """Return why a model does not pass the gates, ``None`` if it does."""
+    name = prediction.model
+    if fail_under is not None and not prediction.estimate >= fail_under:
+        return f"{name}: estimate {prediction.estimate:.4f} is under {fail_under:g}"
+    if max_width is None:
+        return None
+    if prediction.low is None or prediction.high is None:
+        return f"{name}: no interval to hold against --max-width {max_width:g}"
+    width = prediction.high - prediction.low
+    if not width <= max_width:
+        return f"{name}: the interval is {width:.4f} wide, more than {max_width:g}"
+    return None
 
 
 def predict(
