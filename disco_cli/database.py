@@ -129,7 +129,7 @@ class Database:
     ) -> Mapping[str, NDArray[Any]]:
         manifest = self.manifest
         n_classes, parameters = manifest.n_classes, manifest.parameters
-        width = 2 if n_classes is None else n_classes + parameters["counts_no_answer"]
+        width = 1 if n_classes is None else n_classes + parameters["counts_no_answer"]
         lengths |= {
             "M": manifest.n_models,
             "K": self.selection.k,

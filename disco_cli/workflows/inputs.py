@@ -6,12 +6,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from disco_cli.errors import InputError, OutputError
-from disco_cli.files.align import align
+from disco_cli.files.align import align, read_correctness, read_probabilities
 from disco_cli.files.location import expand
-from disco_cli.files.matrix import Benchmark, Kind, PredictionFile
+from disco_cli.files.matrix import Benchmark, Kind, PredictionFile, Rows
 from disco_cli.harness.open import open_inputs
 
 if TYPE_CHECKING:
@@ -59,6 +62,17 @@ def open_benchmark(paths: Sequence[str | Path], options: ReadOptions) -> Benchma
         No path is given, a file is bad, or the files do not fit together.
     """
     return align(open_files(paths, options), counts_no_answer=options.counts_no_answer)
+
+
+def read_outputs(benchmark: Benchmark, m: int, rows: Rows) -> NDArray[np.floating[Any]]:
+    """Return what a model's signature is made of, (n, C): probabilities, or the responses (n, 1).
+
+    Responses are taken as they are, so that scores in any units, such as BLEU, can be learnt from.
+    A missing sample is an all-NaN row.
+    """
+    if benchmark.n_classes is None:
+        return read_correctness(benchmark, m, rows)[:, np.newaxis]
+    return read_probabilities(benchmark, m, rows)
 
 
 def values_name(kinds: set[Kind]) -> str:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from disco_cli.errors import InputError
 from disco_cli.estimation.truth import Average, full_scores
-from disco_cli.files.align import read_probabilities
 from disco_cli.files.matrix import Benchmark
 from disco_cli.selection.subset import Selection
+from disco_cli.workflows.inputs import read_outputs
 from disco_cli.workflows.truth_file import read_truth
 
 
@@ -24,7 +24,7 @@ class References:
     Attributes
     ----------
     outputs : NDArray of float of shape (M, K, C)
-        Probabilities on the K samples; missing ones are all-NaN rows.
+        Probabilities on the K samples, or responses with C = 1; missing ones are all-NaN rows.
     responses : NDArray of float64 of shape (M, N), or None
         Correctness or score of every sample, NaN = missing; ``None`` where nothing tells it.
     truth : NDArray of float64 of shape (M,)
@@ -74,7 +74,7 @@ def read_references(
     """
     positions = selection.draw.positions
     outputs = np.stack(
-        [read_probabilities(benchmark, m, positions) for m in range(len(benchmark.models))]
+        [read_outputs(benchmark, m, positions) for m in range(len(benchmark.models))]
     )
     given = np.array(
         [np.nan if model.info.score is None else model.info.score for model in benchmark.models]

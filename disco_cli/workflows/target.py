@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from disco_cli.database import Database
 from disco_cli.errors import ArtifactError, InputError
-from disco_cli.files.align import has_correctness, read_correctness, read_probabilities
+from disco_cli.files.align import has_correctness, read_correctness
 from disco_cli.files.matrix import Benchmark, BenchmarkModel, PredictionFile, Samples
 from disco_cli.files.widen import widened
 from disco_cli.selection.subset import Selection
-from disco_cli.workflows.inputs import values_name
+from disco_cli.workflows.inputs import read_outputs, values_name
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Target:
     name : str
         The model's name.
     outputs : NDArray of float of shape (K, C)
-        Probabilities; a missing sample is an all-NaN row.
+        Probabilities, or responses with C = 1; a missing sample is an all-NaN row.
     responses : NDArray of float64 of shape (K,), or None
         Correctness or score of each sample, NaN = missing; ``None`` without labels.
     warnings : tuple of str
@@ -88,7 +88,7 @@ def read_targets(file: PredictionFile, database: Database) -> Iterator[Target]:
     for m, model in enumerate(benchmark.models):
         yield Target(
             name=model.name,
-            outputs=read_probabilities(benchmark, m, everything),
+            outputs=read_outputs(benchmark, m, everything),
             responses=read_correctness(benchmark, m, everything) if scored else None,
             warnings=warnings,
         )

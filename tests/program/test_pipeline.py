@@ -212,3 +212,23 @@ def test_python_functions_return_what_the_program_prints(small):
     built = build_db(small, selection=chosen.selection)
     result = predict(small[:2], database=built.database)
     assert [p.model for p in result.predictions] == ["model-00", "model-01"]
+
+
+def test_responses_in_other_units(disco, tmp_path):
+    """Scores such as BLEU, 0 to 100, learn and estimate as right-or-wrong does."""
+    rng = np.random.default_rng(5)
+    quality = np.linspace(10, 60, 20)[:, None]
+    scores = np.clip(quality + rng.normal(0, 12, (1, 80)) + rng.normal(0, 4, (20, 80)), 0, 100)
+    ids = np.array([f"s{i:03d}" for i in range(80)])
+    names = np.array([f"m{i:02d}" for i in range(20)])
+    np.savez(tmp_path / "refs.npz", responses=scores[1:], sample_ids=ids, model_names=names[1:])
+    np.savez(tmp_path / "new.npz", responses=scores[:1], sample_ids=ids, model_names=names[:1])
+    assert disco("select", "--k", "20", "refs.npz").returncode == 0
+    built = disco("build-db", "refs.npz")
+    assert built.returncode == 0, built.stderr
+    row = json.loads(disco("predict", "new.npz", "--json").stdout)
+    assert row["estimate"] == pytest.approx(scores[0].mean(), abs=5)
+    assert row["low"] < row["estimate"] < row["high"]
+    for predictor in ("rf", "knn", "ridge"):
+        other = json.loads(disco("predict", "new.npz", "--predictor", predictor, "--json").stdout)
+        assert 0 <= other["estimate"] <= 100
