@@ -22,7 +22,7 @@ from scoring_common import (
 )
 
 ROUNDS = 5
-COUNT = 16
+COUNT = 64
 INFLATE = """
 import sys
 import numpy as np
