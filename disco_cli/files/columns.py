@@ -6,7 +6,9 @@ number of samples, classes or models, and every fault is named with its file, ke
 
 from __future__ import annotations
 
+import hashlib
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -18,7 +20,7 @@ from disco_cli.files.matrix import ModelInfo, Samples
 from disco_cli.files.values import LARGEST
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -28,7 +30,9 @@ _ISO_DATE = re.compile(
 
 _INTEGER_LIMIT = 1 << 62
 
-_shared: WeakValueDictionary[tuple[str, tuple[int, ...], int], NDArray[Any]] = WeakValueDictionary()
+_Key = tuple[str, str, tuple[int, ...], bytes]
+_shared: WeakValueDictionary[_Key, NDArray[Any]] = WeakValueDictionary()
+_converted: WeakValueDictionary[_Key, NDArray[Any]] = WeakValueDictionary()
 
 
 def shared(array: NDArray[Any]) -> NDArray[Any]:
@@ -38,12 +42,35 @@ def shared(array: NDArray[Any]) -> NDArray[Any]:
     in memory, and lets files be compared by identity.
     """
     array = np.ascontiguousarray(array)
-    key = (array.dtype.str, array.shape, hash(array.tobytes()))
+    key = _key("", array)
     known = _shared.get(key)
-    if known is None or not np.array_equal(known, array, equal_nan=array.dtype.kind == "f"):
+    if known is None:
         array.flags.writeable = False
         _shared[key] = known = array
     return known
+
+
+def _shared_as(
+    what: str, column: NDArray[Any], convert: Callable[[NDArray[Any]], NDArray[Any]]
+) -> NDArray[Any]:
+    """Return ``shared(convert(column))``, converted and checked once for all equal columns.
+
+    ``what`` tells one conversion from another; converting a million ids takes longer than reading
+    the predictions beside them.
+    """
+    key = _key(what, column)
+    known = _converted.get(key)
+    if known is None:
+        _converted[key] = known = shared(convert(column))
+    return known
+
+
+def _key(what: str, array: NDArray[Any]) -> _Key:
+    """Return what equal arrays have in common; sha256 is the fastest digest with no collisions."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    # Dates export no buffer.
+    data = flat.data if array.dtype.kind not in "mM" else flat.tobytes()
+    return what, array.dtype.str, array.shape, hashlib.sha256(data).digest()
 
 
 def row_error(
@@ -89,9 +116,7 @@ def read_samples(
             )
     names = _class_names(path, columns.get("class_names"), n_classes)
     limit = n_classes if n_classes is not None else (len(names) if names else None)
-    ids = _maybe(_texts, path, columns, "sample_ids")
-    if ids is not None:
-        _check_unique(path, "sample id", ids)
+    ids = _maybe(_ids, path, columns, "sample_ids")
     n_options = _maybe(_integers, path, columns, "n_options")
     if n_options is not None:
         _refuse(
@@ -171,14 +196,33 @@ def unnamed_models(path: str, n_models: int) -> list[str]:
 
 def as_kept(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array of text as plain unicode whatever it was saved as."""
-    return array.astype(str) if array.dtype.kind != "S" else np.char.decode(array, "utf-8")
+    if array.dtype.kind == "S":
+        return np.char.decode(array, "utf-8")
+    if array.dtype.kind in "iu" and array.size:
+        # As wide as needed: numpy would take 84 bytes for every integer.
+        width = max(len(str(array.min())), len(str(array.max())))
+        return array.astype(f"U{width}")
+    return array.astype(str)
 
 
 def _maybe(read: Any, path: str, columns: Mapping[str, NDArray[Any]], key: str) -> Any:
     return read(path, key, columns[key]) if key in columns else None
 
 
+def _ids(path: str, key: str, column: NDArray[Any]) -> NDArray[np.str_]:
+    def convert(column: NDArray[Any]) -> NDArray[np.str_]:
+        texts = _as_texts(path, key, column)
+        _check_unique(path, "sample id", texts)
+        return texts
+
+    return _shared_as("ids", column, convert)
+
+
 def _texts(path: str, key: str, column: NDArray[Any]) -> NDArray[np.str_]:
+    return _shared_as("texts", column, partial(_as_texts, path, key))
+
+
+def _as_texts(path: str, key: str, column: NDArray[Any]) -> NDArray[np.str_]:
     if column.dtype.kind not in "iuUS":
         raise InputError(f"{path}: {key} are {column.dtype}; they should be integers or strings")
     try:
@@ -187,7 +231,7 @@ def _texts(path: str, key: str, column: NDArray[Any]) -> NDArray[np.str_]:
         raise InputError(f"{path}: {key} are not UTF-8 text ({error}); save them as str") from error
     if column.dtype.kind == "U":
         _refuse_surrogates(path, key, texts)
-    return shared(texts)
+    return texts
 
 
 def _refuse_surrogates(path: str, key: str, texts: NDArray[np.str_]) -> None:
@@ -204,6 +248,10 @@ def _floats(path: str, key: str, column: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _integers(path: str, key: str, column: NDArray[Any]) -> NDArray[np.int64]:
+    return _shared_as("integers", column, partial(_as_integers, path, key))
+
+
+def _as_integers(path: str, key: str, column: NDArray[Any]) -> NDArray[np.int64]:
     if column.dtype.kind not in "iuf":
         raise InputError(f"{path}: {key} are {column.dtype}; they should be whole numbers")
     if column.dtype.kind == "f":
@@ -212,7 +260,7 @@ def _integers(path: str, key: str, column: NDArray[Any]) -> NDArray[np.int64]:
         _refuse(path, key, column, broken, "should be a whole number")
     elif column.dtype.kind == "u":
         _refuse(path, key, column, column >= _INTEGER_LIMIT, "is too large")
-    return shared(column.astype(np.int64))
+    return column.astype(np.int64)
 
 
 def _labels(
@@ -221,21 +269,25 @@ def _labels(
     """Return right classes; NaN and negative ones are unknown, class names are looked up."""
     if column is None:
         return None
-    if column.dtype.kind in "US":
-        if names is None:
-            raise InputError(
-                f"{path}: labels are text; save them as numbers from 0, or class_names beside them"
-            )
-        texts = as_kept(column)
-        order = np.argsort(names)
-        place = np.searchsorted(np.array(names)[order], texts).clip(max=len(names) - 1)
-        found = order[place]
-        unknown = np.array(names)[found] != texts
-        _refuse(path, "labels", texts, unknown & (texts != ""), "is none of class_names")
-        column = np.where(unknown, -1, found)
+    if column.dtype.kind not in "US":
+        return _shared_as("labels", column, partial(_as_labels, path))
+    if names is None:
+        raise InputError(
+            f"{path}: labels are text; save them as numbers from 0, or class_names beside them"
+        )
+    texts = as_kept(column)
+    order = np.argsort(names)
+    place = np.searchsorted(np.array(names)[order], texts).clip(max=len(names) - 1)
+    found = order[place]
+    unknown = np.array(names)[found] != texts
+    _refuse(path, "labels", texts, unknown & (texts != ""), "is none of class_names")
+    return shared(np.where(unknown, -1, found))
+
+
+def _as_labels(path: str, column: NDArray[Any]) -> NDArray[np.int64]:
     if column.dtype.kind == "f":
         column = np.where(np.isnan(column), -1, column)
-    return shared(np.maximum(_integers(path, "labels", column), -1))
+    return np.maximum(_as_integers(path, "labels", column), -1)
 
 
 def _class_names(

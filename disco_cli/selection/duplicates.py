@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from disco_cli.selection.grouping import first_equal, first_equal_text
+
 
 def sample_units(
     Y: NDArray[np.float64],
@@ -39,29 +41,41 @@ def sample_units(
     N = Y.shape[1]
     if weights is None:
         weights = np.full(N, 1.0 / N)
-    units = np.arange(N)
-    columns = np.ascontiguousarray(Y.T)
-    _merge([column.tobytes() for column in columns], weights, units, limit=0.5 / k)
+    units = _light(first_equal(Y), weights, limit=0.5 / k)
     if hashes is not None:
-        _merge([str(h) or None for h in hashes], weights, units, limit=np.inf)
-    _, first, codes = np.unique(units, return_index=True, return_inverse=True)
-    if len(first) < k:
+        content = np.where(hashes == "", np.arange(N), first_equal_text(hashes))
+        units = _joined(units, content)
+    is_first = units == np.arange(N)
+    if np.count_nonzero(is_first) < k:
         return np.arange(N)
-    return codes.astype(np.int64)
+    return np.asarray((np.cumsum(is_first) - 1)[units], dtype=np.int64)
 
 
-def _merge(
-    keys: list[bytes] | list[str | None],
-    weights: NDArray[np.float64],
-    units: NDArray[np.int64],
-    limit: float,
-) -> None:
-    """Give samples of one key the unit of the first of them, in place."""
-    members: dict[bytes | str, list[int]] = {}
-    for i, key in enumerate(keys):
-        if key is not None:
-            members.setdefault(key, []).append(i)
-    for rows in members.values():
-        if len(rows) > 1 and float(weights[rows].sum()) <= limit:
-            joined = np.isin(units, units[rows]) if limit == np.inf else rows
-            units[joined] = units[joined].min()
+def _light(
+    first: NDArray[np.int64], weights: NDArray[np.float64], limit: float
+) -> NDArray[np.int64]:
+    """Return the first member of each sample's group; itself where the group is too heavy."""
+    order = np.argsort(first, kind="stable")
+    begins = np.flatnonzero(np.diff(first[order], prepend=-1))
+    sizes = np.diff(np.append(begins, len(first)))
+    units = np.arange(len(first))
+    # Groups of one size are rows of one matrix, so a sum never depends on the other groups.
+    for size in np.unique(sizes[sizes > 1]):
+        members = order[begins[sizes == size][:, np.newaxis] + np.arange(size)]
+        members = members[weights[members].sum(axis=1) <= limit]
+        units[members] = members[:, :1]
+    return units
+
+
+def _joined(units: NDArray[np.int64], content: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the first sample of all that are linked by units or by content."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    N = len(units)
+    here = np.arange(N)
+    links = (np.ones(2 * N, dtype=np.int8), (np.tile(here, 2), np.concatenate([units, content])))
+    count, codes = connected_components(coo_array(links, shape=(N, N)), directed=False)
+    first = np.full(count, N)
+    np.minimum.at(first, codes, here)
+    return np.asarray(first[codes], dtype=np.int64)

@@ -8,6 +8,8 @@ estimators predict a target's unseen samples from them.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +21,9 @@ MAX_FACTORS = 8
 
 _RANK_TOLERANCE = 1e-10
 """Eigenvalues below this share of the largest are rounding."""
+
+_BLOCK = 1 << 15
+"""Samples worked at once."""
 
 _COMPLETION_RANK = 3
 _COMPLETION_ROUNDS = 15
@@ -83,18 +88,23 @@ def fit_factors(Y: NDArray[np.float64], n_factors: int = MAX_FACTORS) -> Factors
         With one model, no factors and no spread.
     """
     M, N = Y.shape
-    means = Y.mean(axis=0)
-    centred = Y - means
-    squares = np.einsum("mn,mn->n", centred, centred)
+    means, squares = Y.mean(axis=0), np.empty(N)
+    products = np.zeros((M, M))
+    for block in _blocks(N):
+        centred = Y[:, block] - means[block]
+        squares[block] = np.einsum("mn,mn->n", centred, centred)
+        products += centred @ centred.T
     wanted = max(0, min(n_factors, M - 2))
-    values, vectors = np.linalg.eigh(centred @ centred.T)
+    values, vectors = np.linalg.eigh(products)
     values, vectors = values[::-1], vectors[:, ::-1]
     kept = int(np.count_nonzero(values[:wanted] > _RANK_TOLERANCE * max(values[0], 1e-300)))
-    loadings = np.zeros((N, 0)) if kept == 0 else centred.T @ vectors[:, :kept]
+    loadings = np.zeros((N, kept))
     if kept:
+        for block in _blocks(N):
+            loadings[block] = (Y[:, block] - means[block]).T @ vectors[:, :kept]
         # The sign of a component is arbitrary; fix it, so that equal inputs give equal bytes.
         largest = np.abs(loadings).argmax(axis=0)
-        loadings = loadings * np.where(loadings[largest, np.arange(kept)] < 0, -1.0, 1.0)
+        loadings *= np.where(loadings[largest, np.arange(kept)] < 0, -1.0, 1.0)
     left = np.maximum(squares - np.einsum("nd,nd->n", loadings, loadings), 0.0)
     return Factors(
         means=means,
@@ -103,6 +113,12 @@ def fit_factors(Y: NDArray[np.float64], n_factors: int = MAX_FACTORS) -> Factors
         noise=np.sqrt(left / max(M - 1 - kept, 1)),
         n_models=M,
     )
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    """Return slices that cover n samples; a copy of the whole Y may not fit into memory."""
+    for start in range(0, n, _BLOCK):
+        yield slice(start, start + _BLOCK)
 
 
 def complete_responses(Y: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -139,13 +155,19 @@ def complete_responses(Y: NDArray[np.float64]) -> NDArray[np.float64]:
     rank = min(_COMPLETION_RANK, len(Y) - 1)
     for _ in range(_COMPLETION_ROUNDS if rank > 0 else 0):
         means = filled.mean(axis=0)
-        centred = filled - means
-        values, vectors = np.linalg.eigh(centred @ centred.T)
+        products = np.zeros((len(Y), len(Y)))
+        for block in _blocks(Y.shape[1]):
+            centred = filled[:, block] - means[block]
+            products += centred @ centred.T
+        values, vectors = np.linalg.eigh(products)
         noise = float(values[:-rank].mean())
         shrink = np.maximum(values[-rank:] - noise, 0.0) / np.maximum(values[-rank:], 1e-300)
         leading = vectors[:, -rank:]
-        smooth = (leading * shrink) @ (leading.T @ centred)
-        filled = np.where(known, Y, np.clip(means + smooth, low, high))
+        for block in _blocks(Y.shape[1]):
+            centred = filled[:, block] - means[block]
+            smooth = (leading * shrink) @ (leading.T @ centred)
+            estimate = np.clip(means[block] + smooth, low, high)
+            filled[:, block] = np.where(known[:, block], Y[:, block], estimate)
     return filled
 
 
@@ -162,5 +184,6 @@ def distinct_models(Y: NDArray[Any]) -> NDArray[np.int64]:
     """
     seen: dict[bytes, int] = {}
     for m, row in enumerate(Y):
-        seen.setdefault(np.ascontiguousarray(row).tobytes(), m)
+        digest = hashlib.sha256(np.ascontiguousarray(row).reshape(-1).view(np.uint8).data).digest()
+        seen.setdefault(digest, m)
     return np.array(list(seen.values()), dtype=np.int64)

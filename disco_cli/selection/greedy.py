@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from disco_cli.selection.draw import Draw, certainty_draw
 from disco_cli.selection.factors import Factors
+from disco_cli.selection.grouping import first_equal
 from disco_cli.selection.prior import PRIOR_VARIANCE
 from disco_cli.selection.strata import select_strata
 
@@ -38,25 +39,46 @@ def select_greedy(Y: NDArray[np.float64], scores: NDArray[np.float64], k: int) -
     Draw
         ``scores`` holds the gain of each sample when it was taken.
     """
-    X = Y - Y.mean(axis=0)
+    means = Y.mean(axis=0)
+    norms = _squared_norms(Y, means)
+    shrinkage = _SHRINKAGE * float(np.median(norms)) + 1e-12
     r = scores - scores.mean()
-    shrinkage = _SHRINKAGE * float(np.median(np.einsum("mn,mn->n", X, X))) + 1e-12
-    free = np.ones(Y.shape[1], dtype=bool)
-    copies = np.zeros(Y.shape[1], dtype=bool)
+    along = r @ Y - r.sum() * means
+    # The columns X that are left of the centred ones are left @ (Y - means); an M × M matrix for
+    # all of them, so a step reads Y once and writes nothing of its size.
+    left = np.eye(len(Y))
+    first = first_equal(Y)
+    last = np.zeros(Y.shape[1])  # -1: a copy of a chosen one, -2: chosen
     chosen = np.empty(k, dtype=np.int64)
     gains = np.empty(k)
     for step in range(k):
-        norms = np.einsum("mn,mn->n", X, X)
-        gain = (r @ X) ** 2 / (norms + shrinkage)
-        best = int(np.where(free, np.where(copies, -1.0, np.round(gain, 12)), -2.0).argmax())
+        gain = along**2 / (norms + shrinkage)
+        best = int(np.where(last < 0, last, np.round(gain, 12)).argmax())
         chosen[step], gains[step] = best, gain[best]
-        free[best] = False
-        copies |= np.all(Y[:, best : best + 1] == Y, axis=0)
-        x = X[:, best].copy()
+        last[first == first[best]] = np.minimum(-1.0, last[first == first[best]])
+        last[best] = -2.0
+        x = left @ (Y[:, best] - means[best])
         scale = norms[best] + shrinkage
-        r = r - x * (x @ r / scale)
-        X -= np.outer(x, (x @ X) / scale)
+        turned = x @ left
+        products = turned @ Y - turned.sum() * means  # xᵀX
+        # With D = I − x xᵀ / scale: xᵢᵀ D² xᵢ and rᵀ D² xᵢ, the next norms and products.
+        shrunk = 2.0 / scale - float(x @ x) / scale**2
+        norms = np.maximum(norms - shrunk * products**2, 0.0)
+        along -= shrunk * along[best] * products
+        left -= np.outer(x, turned) / scale
     return certainty_draw(chosen, gains)
+
+
+def _squared_norms(
+    Y: NDArray[np.float64], means: NDArray[np.float64], width: int = 1 << 13
+) -> NDArray[np.float64]:
+    """Return the squared norm of each centred column, (N,)."""
+    norms = np.empty(Y.shape[1])
+    for start in range(0, Y.shape[1], width):
+        block = slice(start, start + width)
+        centred = Y[:, block] - means[block]
+        norms[block] = np.einsum("mn,mn->n", centred, centred)
+    return norms
 
 
 def select_informative(factors: Factors, weights: NDArray[np.float64], k: int) -> NDArray[np.int64]:

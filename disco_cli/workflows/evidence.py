@@ -46,7 +46,8 @@ class Evidence:
 
     def distinct(self) -> NDArray[np.float64]:
         """Return the responses of the different models: copies are no new evidence."""
-        return self.Y[distinct_models(self.Y)]
+        rows = distinct_models(self.Y)
+        return self.Y if len(rows) == len(self.Y) else self.Y[rows]
 
     def units(self, k: int) -> NDArray[np.int64]:
         """Return the unit of each sample; of copies of a question only one is drawn."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from disco_cli.disagreement.scores_file import ScoresFile, read_scores
 from disco_cli.errors import UsageError
 from disco_cli.estimation.recipe import SHARES, Choice, choose_share, select_with_share
 from disco_cli.estimation.truth import Average, sample_weights, weighted_mean
+from disco_cli.files.align import has_correctness, read_correctness
 from disco_cli.files.atomic import atomic_write
 from disco_cli.files.fingerprint import fingerprint
 from disco_cli.files.matrix import Benchmark, Samples
@@ -228,27 +229,42 @@ def draw_samples(
     method, notes = options.chosen, benchmark.notes
     if method.by_score:
         return _draw_from_scores(score_aligned(benchmark, engine, progress), options, notes)
+    if method.by_chance:
+        return _draw_by_chance(benchmark, options)
     evidence = gather_evidence(benchmark, options.average, progress)
-    libraries = ("sklearn.cluster",) if method is Method.ANCHOR else ()
-    with single_threaded(*libraries):
-        draw, parameters, found = _draw_from_evidence(benchmark, evidence, options, progress)
+    with single_threaded():
+        draw, parameters, found = _draw_from_evidence(evidence, options, progress)
     accuracy = None if evidence.is_proxy else _mean_over_models(evidence.Y)
     return _Drawn(benchmark.samples, draw, parameters, accuracy, (*notes, *found))
 
 
+def _draw_by_chance(benchmark: Benchmark, options: SelectOptions) -> _Drawn:
+    """Draw samples without a look at the responses, of which only the means are reported."""
+    samples = benchmark.samples
+    groups = _groups(samples, options)
+    draw = select_random(
+        samples.n,
+        options.k,
+        np.random.default_rng(options.seed),
+        groups,
+        sample_weights(samples, options.average),
+    )
+    accuracy = None
+    if has_correctness(benchmark):
+        models = range(len(benchmark.models))
+        accuracy = _mean_over_models(read_correctness(benchmark, m) for m in models)
+    parameters = {"stratify": groups is not None}
+    return _Drawn(samples, draw, parameters, accuracy, benchmark.notes)
+
+
 def _draw_from_evidence(
-    benchmark: Benchmark, evidence: Evidence, options: SelectOptions, progress: Progress
+    evidence: Evidence, options: SelectOptions, progress: Progress
 ) -> tuple[Draw, dict[str, Any], tuple[str, ...]]:
-    """Draw by chance or by responses; returns the draw, its parameters and notes."""
+    """Draw by responses; returns the draw, its parameters and notes."""
     method = options.chosen
     rng = np.random.default_rng(options.seed)
-    parameters: dict[str, Any] = {}
     notes: tuple[str, ...] = ()
-    if method.by_chance:
-        groups = _groups(benchmark.samples, options)
-        draw = select_random(benchmark.samples.n, options.k, rng, groups, evidence.weights)
-        parameters = {"stratify": groups is not None}
-    elif method is Method.AUTO:
+    if method is Method.AUTO:
         draw, choice = _draw_auto(evidence, options.k, rng, progress)
         parameters = {"share": choice.share, "reason": choice.reason}
         notes = (choice.reason,)
@@ -329,11 +345,15 @@ def _check_size(k: int, n: int) -> None:
         raise UsageError(f"--k {k}: the benchmark has {n} samples; choose 1 to {n}")
 
 
-def _mean_over_models(Y: NDArray[np.float64]) -> NDArray[np.float64]:
+def _mean_over_models(responses: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Return the mean response of each sample, (N,), NaN where nobody answered."""
-    known = ~np.isnan(Y)
+    total, count = np.float64(0.0), np.int64(0)
+    for row in responses:
+        known = ~np.isnan(row)
+        total = total + np.where(known, row, 0.0)
+        count = count + known
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(known, Y, 0.0).sum(axis=0) / known.sum(axis=0))
+        return np.asarray(total / count)
 
 
 def _mean_scores(drawn: _Drawn, average: Average) -> tuple[float | None, float | None]:
