@@ -1,8 +1,7 @@
 """Which estimate for which target, and how sure: the combination, the gate and the interval.
 
-Inside the references' range the model estimate f and the design estimate d are averaged with a weight
-that cross-validation chose. A target whose design estimate lies beyond that range gets a shift of
-its own (an intercept with a prior as wide as the excess), more weight on d, and an interval from the
+Inside the references' range the estimates are averaged with weights that cross-validation chose. A target whose design estimate lies beyond that range gets a shift of
+its own (an intercept with a prior as wide as the excess), more weight on the design estimate, and an interval from the
 design's standard error: nothing that was learned from the references can vouch for it.
 """
 
@@ -14,14 +13,9 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from disco_cli.estimation.factor_estimator import Assessment, FactorEstimator, assess
+from disco_cli.estimation.averaging import Parts, Shares, combine_parts
+from disco_cli.estimation.factor_estimator import FactorEstimator, assess
 from disco_cli.estimation.intervals import half_width, models_needed, normal_quantile
-
-DEFAULT_DESIGN_SHARE = 0.5
-"""Weight of the design estimate without evidence, and beyond the references' range.
-
-The average of the two was within 3 % of the best weight on every set that was measured.
-"""
 
 _HEAD_START = 2.0
 """The gate starts to open so many standard errors below the strongest reference model.
@@ -59,8 +53,8 @@ class Calibration:
         Range of the reference models' full scores.
     bounds : tuple of float, optional
         Least and greatest score that is possible; estimates and intervals stay inside.
-    design_share : float
-        Weight of the design estimate inside the range, 0 … 1.
+    design_share, ridge_share : float
+        Weights of design estimate and ridge inside the range, see :class:`averaging.Shares`.
     scale : float
         Median standard error among the left-out models.
     near : NDArray of float64
@@ -85,32 +79,12 @@ class Calibration:
     strongest: NDArray[np.float64]
     n_models: int
     misfit_limit: float
+    ridge_share: float = 0.0
 
-
-@dataclass(frozen=True)
-class Parts:
-    """The estimates of one target before they are combined.
-
-    Attributes
-    ----------
-    model, design : float
-        Model and design estimate; equal when nothing was drawn at random.
-    standard_error : float
-        Of the design estimate.
-    beyond : float
-        How far the gate is open, 0 (inside the references' range) … 1.
-    excess : float
-        How far ``design`` lies outside the range; negative inside.
-    assessment : Assessment
-        As for a target inside the range.
-    """
-
-    model: float
-    design: float
-    standard_error: float
-    beyond: float
-    excess: float
-    assessment: Assessment
+    @property
+    def shares(self) -> Shares:
+        """Weights of the estimates inside the range."""
+        return Shares(self.design_share, self.ridge_share)
 
 
 @dataclass(frozen=True)
@@ -128,7 +102,7 @@ class Combined:
     reason : str or None
         Why there is no interval.
     parts : Parts
-        Both component estimates.
+        The estimates that were averaged.
     """
 
     estimate: float
@@ -171,26 +145,12 @@ def split_parts(
     return Parts(
         model=shifted.model,
         design=shifted.model if plain.design is None else plain.design,
+        ridge=plain.ridge,
         standard_error=plain.standard_error,
         beyond=beyond,
         excess=excess,
         assessment=whole,
     )
-
-
-def combine_parts(parts: Parts, design_share: float) -> float:
-    """Return the weighted average of model and design estimate.
-
-    Parameters
-    ----------
-    parts : Parts
-        Both estimates.
-    design_share : float
-        Weight of the design estimate inside the range; it moves to at least one half beyond.
-    """
-    far = max(design_share, DEFAULT_DESIGN_SHARE)
-    share = design_share + (far - design_share) * parts.beyond
-    return parts.model + share * (parts.design - parts.model)
 
 
 def combine(
@@ -217,7 +177,7 @@ def combine(
         error, as for a target beyond the range.
     """
     parts = split_parts(estimator, y, calibration.low, calibration.high, only_groups)
-    estimate = combine_parts(parts, calibration.design_share)
+    estimate = combine_parts(parts, calibration.shares)
     width, reason = interval_half_width(
         calibration,
         parts,

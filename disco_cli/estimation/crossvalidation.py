@@ -8,13 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from disco_cli.estimation.combine import (
-    DEFAULT_DESIGN_SHARE,
-    Calibration,
-    Parts,
-    combine_parts,
-    split_parts,
-)
+from disco_cli.estimation.averaging import Parts, Shares, choose_shares, combine_parts
+from disco_cli.estimation.combine import Calibration, split_parts
 from disco_cli.estimation.factor_estimator import FactorEstimator
 from disco_cli.estimation.factor_fit import fit_factor_estimator
 from disco_cli.progress import SILENT, Progress
@@ -25,8 +20,6 @@ Selector = Callable[[NDArray[np.int64], Factors, np.random.Generator], Draw]
 """(rows of the models that may be looked at, their factors, chance) -> a draw of K samples."""
 
 _FEW_MODELS = 60
-_PRIOR_MODELS = 10.0
-"""Weight of the default design share, in models."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +117,7 @@ def cross_validate(
         for name, select in selectors.items():
             for _ in range(n_repeats):
                 draw = select(rows, factors, rng)
-                estimator = fit_factor_estimator(factors, weights, draw, groups)
+                estimator = fit_factor_estimator(known, factors, weights, draw, groups)
                 targets = Targets(Y[:, draw.positions], scores, left_out, strongest)
                 trials[name] += try_targets(estimator, targets, low, high)
         progress.advance()
@@ -195,7 +188,7 @@ def weighted_scores(Y: NDArray[np.float64], weights: NDArray[np.float64]) -> NDA
 def calibrate(
     Y: NDArray[np.float64], weights: NDArray[np.float64], trials: tuple[Trial, ...]
 ) -> Calibration:
-    """Turn trials into the weight of the design estimate and the spread of errors.
+    """Turn trials into the weights of the estimates and the spread of errors.
 
     Parameters
     ----------
@@ -210,54 +203,36 @@ def calibrate(
     known = Y[~np.isnan(Y)]
     inside_unit = known.min() >= 0.0 and known.max() <= 1.0
     random = [trial for trial in trials if not trial.strongest]
-    has_design = any(trial.parts.assessment.design is not None for trial in random)
-    share = choose_design_share(random) if has_design else DEFAULT_DESIGN_SHARE
+    shares = shares_of(random)
     scale = float(np.median([t.parts.standard_error for t in random])) if random else 1.0
     scale = max(scale, 1e-12)
     near, far = [], []
     for trial in random:
         error = max(trial.parts.standard_error, 1e-12)
-        near.append((combine_parts(trial.parts, share) - trial.truth) / np.sqrt(error * scale))
+        near.append((combine_parts(trial.parts, shares) - trial.truth) / np.sqrt(error * scale))
         if trial.parts.assessment.design is not None:
             far.append((trial.parts.design - trial.truth) / error)
-    strongest = [combine_parts(t.parts, share) - t.truth for t in trials if t.strongest]
+    strongest = [combine_parts(t.parts, shares) - t.truth for t in trials if t.strongest]
     misfits = [trial.parts.assessment.misfit for trial in random]
     return Calibration(
         low=float(scores.min()),
         high=float(scores.max()),
         bounds=(0.0, 1.0) if inside_unit else None,
-        design_share=share,
+        design_share=shares.design,
         scale=scale,
         near=np.sort(np.abs(near)),
         far=np.sort(np.abs(far)),
         strongest=np.sort(np.abs(strongest)),
         n_models=len({trial.model for trial in random}),
         misfit_limit=max(misfits, default=np.inf),
+        ridge_share=shares.ridge,
     )
 
 
-def choose_design_share(trials: list[Trial]) -> float:
-    """Return the weight of the design estimate with the least squared error inside the range.
-
-    The least-squares weight is shrunk to one half as if by ten more models, because with twenty
-    models its own error is as large as what it could gain.
-
-    Parameters
-    ----------
-    trials : list of Trial
-        Models left out at random.
-    """
-    if not trials:
-        return DEFAULT_DESIGN_SHARE
-    weight = np.array([1.0 - trial.parts.beyond for trial in trials])
-    weight *= len({trial.model for trial in trials}) / len(trials)
-    model_errors = np.array([trial.parts.model - trial.truth for trial in trials])
-    gaps = np.array([trial.parts.model - trial.parts.design for trial in trials])
-    curvature = float(weight @ gaps**2)
-    if curvature <= 0:
-        return DEFAULT_DESIGN_SHARE
-    prior = _PRIOR_MODELS * curvature / float(weight.sum())
-    best = (float(weight @ (model_errors * gaps)) + prior * DEFAULT_DESIGN_SHARE) / (
-        curvature + prior
+def shares_of(trials: list[Trial]) -> Shares:
+    """Return the best weights for models left out at random, see ``choose_shares``."""
+    return choose_shares(
+        [trial.parts for trial in trials],
+        [trial.truth for trial in trials],
+        [trial.model for trial in trials],
     )
-    return float(min(max(best, 0.0), 1.0))

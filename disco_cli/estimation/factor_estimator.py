@@ -1,10 +1,11 @@
-"""Two estimates from one factor description: the model's own, and the design's.
+"""The estimates of one target from its responses: the model's, the design's, and a ridge's.
 
 A target's factors θ are inferred from its responses on the K samples (Gaussian noise, prior
 θ ~ N(0, 4·I): the references have variance 1). The *model estimate* fills every unseen sample with its
 prediction; it is precise for targets like the references. The *design estimate* adds the weighted
 mean of the residuals, which makes it nearly unbiased for any target (a generalised regression
-estimator; Särndal, Swensson & Wretman 1992, section 6.4). Everything is a few small arrays.
+estimator; Särndal, Swensson & Wretman 1992, section 6.4). The *ridge* is a line from the responses
+straight to the score, anchored in their weighted mean. Everything is a few small arrays.
 """
 
 from __future__ import annotations
@@ -45,6 +46,10 @@ class FactorEstimator:
         Share of each group in the score, and its weighted mean response over all its samples.
     group_loadings : NDArray of float64 of shape (G, d)
         Weighted mean loading of all samples of each group.
+    ridge_slopes : NDArray of float64 of shape (K,), optional
+        Coefficients of the anchored ridge; ``None`` where there were too few models for one.
+    ridge_intercept : float
+        Its intercept, in units of the score.
     """
 
     means: NDArray[np.float64]
@@ -58,6 +63,8 @@ class FactorEstimator:
     group_shares: NDArray[np.float64]
     group_means: NDArray[np.float64]
     group_loadings: NDArray[np.float64]
+    ridge_slopes: NDArray[np.float64] | None = None
+    ridge_intercept: float = 0.0
 
     @property
     def has_design(self) -> bool:
@@ -75,6 +82,9 @@ class Assessment:
         Model estimate.
     design : float or None
         Design estimate; ``None`` without answered random samples.
+    ridge : float or None
+        Estimate of the anchored ridge, missing responses filled as the factors predict them;
+        ``None`` without a ridge, and for a part of the benchmark, of which it knows nothing.
     standard_error : float
         Of the design estimate; without one, of the model estimate under its own assumptions.
     misfit : float
@@ -87,6 +97,7 @@ class Assessment:
 
     model: float
     design: float | None
+    ridge: float | None
     standard_error: float
     misfit: float
     dropped_groups: tuple[int, ...]
@@ -135,6 +146,7 @@ def assess(
     return Assessment(
         model=mean + fit.shift + float(shares @ fit.residuals),
         design=None if correction is None else mean + free.shift + correction,
+        ridge=_ridge(estimator, y, fit) if kept.all() else None,
         standard_error=fit.error if correction is None else error,
         misfit=float(np.mean(fit.residuals**2 / noise)),
         dropped_groups=dropped,
@@ -144,8 +156,12 @@ def assess(
 
 @dataclass(frozen=True)
 class _Inference:
-    """Factors of one target: shift of its mean, its error, residuals, degrees of freedom left."""
+    """Factors of one target: shift of its mean, its error, residuals, degrees of freedom left.
 
+    ``theta`` are the factors, followed by the common shift where there is one.
+    """
+
+    theta: NDArray[np.float64]
     shift: float
     error: float
     residuals: NDArray[np.float64]
@@ -171,7 +187,18 @@ def _infer(
     # What remains to be explained after the fit: the trace of I − H.
     freedom = len(left) - float(np.einsum("dk,kd->", posterior @ scaled, loadings))
     error = float(np.sqrt(max(float(goal @ posterior @ goal), 0.0)))
-    return _Inference(float(goal @ theta), error, left - loadings @ theta, freedom)
+    return _Inference(theta, float(goal @ theta), error, left - loadings @ theta, freedom)
+
+
+def _ridge(estimator: FactorEstimator, y: NDArray[np.float64], fit: _Inference) -> float | None:
+    """Return the ridge's estimate."""
+    if estimator.ridge_slopes is None:
+        return None
+    d = estimator.loadings.shape[1]
+    shift = fit.theta[d] if len(fit.theta) > d else 0.0
+    expected = estimator.means + estimator.loadings @ fit.theta[:d] + shift
+    filled = np.where(np.isnan(y), expected, y)
+    return float(estimator.ridge_intercept + filled @ estimator.ridge_slopes)
 
 
 def _dropped(estimator: FactorEstimator, answered: NDArray[np.bool_]) -> tuple[int, ...]:

@@ -6,12 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disco_cli.estimation.factor_estimator import FactorEstimator
+from disco_cli.estimation.regressors import fit_anchored_ridge
 from disco_cli.selection.draw import RANDOM, Draw
 from disco_cli.selection.factors import Factors
 from disco_cli.selection.greedy import noise_variance
 
+_MIN_MODELS_FOR_RIDGE = 3
+
 
 def fit_factor_estimator(
+    Y: NDArray[np.float64],
     factors: Factors,
     weights: NDArray[np.float64],
     draw: Draw,
@@ -21,6 +25,8 @@ def fit_factor_estimator(
 
     Parameters
     ----------
+    Y : NDArray of float64 of shape (M, N)
+        Responses of the reference models, without NaN.
     factors : Factors
         Of all N samples, from the reference models.
     weights : NDArray of float64 of shape (N,)
@@ -43,6 +49,9 @@ def fit_factor_estimator(
         design_weights = np.where(drawn, draw.weights, 0.0)
     else:
         design_weights = np.where(drawn, weights[chosen] / draw.inclusion_probabilities, 0.0)
+    ridge = None
+    if len(Y) >= _MIN_MODELS_FOR_RIDGE:
+        ridge = fit_anchored_ridge(Y[:, chosen], Y @ weights, draw.weights)
     return FactorEstimator(
         means=factors.means[chosen],
         noise=noise_variance(factors)[chosen],
@@ -55,4 +64,6 @@ def fit_factor_estimator(
         group_shares=shares,
         group_means=means / scale,
         group_loadings=by_group / scale[:, np.newaxis],
+        ridge_slopes=None if ridge is None else ridge.coefficients,
+        ridge_intercept=0.0 if ridge is None else ridge.intercept,
     )

@@ -20,7 +20,7 @@ class FittedRecipe:
     Attributes
     ----------
     estimator : FactorEstimator
-        From responses on the K samples to model and design estimate.
+        From responses on the K samples to the estimates.
     calibration : Calibration
         How to combine them, and how far they err.
     error_alike, error_strongest : float
@@ -45,7 +45,9 @@ class FittedRecipe:
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything as arrays that ``numpy.savez`` can hold without pickles."""
         arrays = {
-            f.name: np.asarray(getattr(self.estimator, f.name)) for f in fields(FactorEstimator)
+            f.name: np.asarray(getattr(self.estimator, f.name))
+            for f in fields(FactorEstimator)
+            if getattr(self.estimator, f.name) is not None
         }
         for f in fields(Calibration):
             value = getattr(self.calibration, f.name)
@@ -63,7 +65,12 @@ class FittedRecipe:
         ValueError
             The arrays do not fit together.
         """
-        estimator = FactorEstimator(**{f.name: arrays[f.name] for f in fields(FactorEstimator)})
+        # A database of an earlier version has no ridge.
+        estimator = FactorEstimator(
+            **{name: arrays[name] for name in _ARRAYS},
+            ridge_slopes=arrays.get("ridge_slopes"),
+            ridge_intercept=float(arrays.get("ridge_intercept", np.zeros(()))),
+        )
         k = len(estimator.means)
         if any(len(getattr(estimator, name)) != k for name in _PER_SAMPLE):
             raise ValueError(f"arrays of unequal length where {k} selected samples are described")
@@ -72,7 +79,11 @@ class FittedRecipe:
             estimator.loadings.shape[1],
         ):
             raise ValueError("group loadings do not fit the groups and factors")
-        get = {f.name: arrays[f"calibration_{f.name}"] for f in fields(Calibration)}
+        get = {
+            name.removeprefix("calibration_"): array
+            for name, array in arrays.items()
+            if name.startswith("calibration_")
+        }
         bounds = get["bounds"]
         if len(bounds) not in (0, 2):
             raise ValueError(f"{len(bounds)} bounds instead of two or none")
@@ -89,8 +100,10 @@ class FittedRecipe:
                 strongest=get["strongest"],
                 n_models=int(get["n_models"]),
                 misfit_limit=float(get["misfit_limit"]),
+                ridge_share=float(get.get("ridge_share", np.zeros(()))),
             ),
         )
 
 
+_ARRAYS = tuple(f.name for f in fields(FactorEstimator) if not f.name.startswith("ridge_"))
 _PER_SAMPLE = ("noise", "shares", "loadings", "weights", "chances", "drawn", "groups")

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from disco_cli.estimation.combine import Calibration, combine_parts, interval_half_width
+from disco_cli.estimation.averaging import combine_parts
+from disco_cli.estimation.combine import Calibration, interval_half_width
 from disco_cli.estimation.crossvalidation import (
     Selector,
     Targets,
@@ -136,7 +137,7 @@ def measure_plan(
                 cell = cells[n, k]
                 for _ in range(n_repeats):
                     draw = select(rows, factors, rng)
-                    estimator = fit_factor_estimator(factors, weights, draw, groups)
+                    estimator = fit_factor_estimator(known, factors, weights, draw, groups)
                     targets = Targets(Y[:, draw.positions], scores, left_out, strongest)
                     found = try_targets(estimator, targets, seen.min(), seen.max())
                     cell.draws.append(found)
@@ -167,10 +168,9 @@ def _folds(
 
 def _point(k: int, n: int, cell: _Cell, calibration: Calibration, level: float) -> PlanPoint:
     """Summarise the trials of a cell, as calibrated among ``n`` models."""
-    share = calibration.design_share
 
     def error(trial: Trial) -> float:
-        return combine_parts(trial.parts, share) - trial.truth
+        return combine_parts(trial.parts, calibration.shares) - trial.truth
 
     alike = cell.trials(strongest=False)
     strongest = cell.trials(strongest=True)
@@ -200,6 +200,6 @@ def _mean_width(trials: list[Trial], calibration: Calibration, level: float) -> 
         half, _ = interval_half_width(calibration, trial.parts, level, has_design=True)
         if half is None:
             return None
-        centre = min(max(combine_parts(trial.parts, calibration.design_share), low), high)
+        centre = min(max(combine_parts(trial.parts, calibration.shares), low), high)
         widths.append(min(centre + half, high) - max(centre - half, low))
     return float(np.mean(widths))

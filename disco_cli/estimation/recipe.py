@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from disco_cli.estimation.combine import combine_parts
+from disco_cli.estimation.averaging import combine_parts
 from disco_cli.estimation.crossvalidation import (
     Selector,
     Trial,
-    choose_design_share,
     cross_validate,
+    shares_of,
 )
 from disco_cli.progress import SILENT, Progress
 from disco_cli.selection.draw import Draw
@@ -171,11 +171,11 @@ def choose_share(
 
 def _judge(share: float, trials: tuple[Trial, ...]) -> Candidate:
     random = [trial for trial in trials if not trial.strongest]
-    design_share = choose_design_share(random)
+    shares = shares_of(random)
 
     def error(strongest: bool) -> float:
         errors = [
-            combine_parts(trial.parts, design_share) - trial.truth
+            combine_parts(trial.parts, shares) - trial.truth
             for trial in trials
             if trial.strongest == strongest
         ]

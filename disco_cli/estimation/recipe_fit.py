@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from disco_cli.estimation.combine import Calibration, combine_parts
+from disco_cli.estimation.averaging import combine_parts
+from disco_cli.estimation.combine import Calibration
 from disco_cli.estimation.crossvalidation import Selector, Trial, calibrate, cross_validate
 from disco_cli.estimation.factor_fit import fit_factor_estimator
 from disco_cli.estimation.fitted import FittedRecipe
@@ -52,8 +53,9 @@ def fit_recipe(
         Told of every fold.
     """
     Y = Y[distinct_models(Y)]
-    factors = fit_factors(complete_responses(Y))
-    estimator = fit_factor_estimator(factors, weights, draw, groups)
+    known = complete_responses(Y)
+    factors = fit_factors(known)
+    estimator = fit_factor_estimator(known, factors, weights, draw, groups)
     selectors: dict[str, Selector] = {"": select or (lambda _rows, _factors, _rng: draw)}
     trials = (
         {"": ()}
@@ -80,7 +82,7 @@ def fit_recipe(
 def _mean_error(trials: tuple[Trial, ...], calibration: Calibration, *, strongest: bool) -> float:
     """Return the mean absolute error of the combined estimate; NaN without such trials."""
     errors = [
-        abs(combine_parts(trial.parts, calibration.design_share) - trial.truth)
+        abs(combine_parts(trial.parts, calibration.shares) - trial.truth)
         for trial in trials
         if trial.strongest == strongest
     ]

@@ -77,7 +77,7 @@ class Prediction:
     warnings : tuple of str
         What to know before the estimate is trusted.
     components : dict of str to float, or None
-        The estimates that ``auto`` combines: ``model`` and ``design``.
+        The estimates that ``auto`` combines: ``model``, ``design`` and ``ridge``.
     groups : tuple of GroupEstimate, or None
         Estimates of each group, where they were asked for.
     """
@@ -333,10 +333,13 @@ class Estimator:
     def _components(self, combined: Combined | None) -> dict[str, float] | None:
         if self.name != "auto" or combined is None:
             return None
+        parts = combined.parts
+        ridge = {} if parts.ridge is None else {"ridge": parts.ridge}
         return {
-            "model": combined.parts.model,
-            "design": combined.parts.design,
-            "standard_error": combined.parts.standard_error,
+            "model": parts.model,
+            "design": parts.design,
+            **ridge,
+            "standard_error": parts.standard_error,
         }
 
     def _status(self, target: Target, combined: Combined | None, distance: float) -> str:

@@ -5,13 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from disco_cli.estimation.combine import (
-    Calibration,
-    Status,
-    combine,
-    combine_parts,
-    split_parts,
-)
+from disco_cli.estimation.combine import Calibration, Status, combine
 from disco_cli.estimation.factor_fit import fit_factor_estimator
 from disco_cli.selection.draw import certainty_draw
 from disco_cli.selection.factors import fit_factors
@@ -42,8 +36,9 @@ def fitted():
         strongest=np.linspace(0.01, 0.2, 10),
         n_models=40,
         misfit_limit=3.0,
+        ridge_share=0.5,
     )
-    return Y, draw, fit_factor_estimator(factors, weights, draw), calibration
+    return Y, draw, fit_factor_estimator(Y, factors, weights, draw), calibration
 
 
 def test_inside_the_range_the_learned_weight_counts(fitted):
@@ -53,7 +48,9 @@ def test_inside_the_range_the_learned_weight_counts(fitted):
     parts = result.parts
     assert parts.beyond == 0.0
     assert result.status is Status.IN_RANGE
-    assert result.estimate == pytest.approx(0.75 * parts.model + 0.25 * parts.design)
+    assert result.estimate == pytest.approx(
+        0.25 * parts.model + 0.25 * parts.design + 0.5 * parts.ridge
+    )
     # ⌈41 · 0.9⌉ = 37th of 40 residuals.
     width = calibration.near[36] * np.sqrt(parts.standard_error * 0.05)
     assert result.high - result.estimate == pytest.approx(width)
@@ -67,12 +64,6 @@ def test_beyond_the_range_the_design_decides(fitted):
     assert result.estimate > calibration.high
     assert abs(result.estimate - result.parts.design) < 2 * result.parts.standard_error
     assert result.high == 1.0  # nothing lies beyond the bounds
-
-
-def test_weight_of_the_design_never_falls_beyond(fitted):
-    _, _, estimator, calibration = fitted
-    parts = split_parts(estimator, np.ones(60), calibration.low, calibration.high)
-    assert combine_parts(parts, 0.8) == pytest.approx(0.2 * parts.model + 0.8 * parts.design)
 
 
 def test_strange_targets_are_marked(fitted):
@@ -110,7 +101,7 @@ def test_without_a_random_part_the_strongest_models_vouch_for_targets_beyond(fit
     Y, _, _, calibration = fitted
     factors = fit_factors(Y)
     certain = certainty_draw(np.arange(60), np.zeros(60))
-    estimator = fit_factor_estimator(factors, np.full(300, 1 / 300), certain)
+    estimator = fit_factor_estimator(Y, factors, np.full(300, 1 / 300), certain)
     tight = replace(calibration, high=0.5, near=np.full(40, 1e-3))
     result = combine(estimator, tight, np.ones(60), 0.9)
     assert result.parts.assessment.design is None
@@ -123,9 +114,14 @@ def test_without_a_random_part_the_strongest_models_vouch_for_targets_beyond(fit
 def test_estimates_of_a_group_lean_on_the_design(fitted):
     Y, draw, _, calibration = fitted
     groups = np.repeat([0, 1], 150)
-    estimator = fit_factor_estimator(fit_factors(Y), np.full(300, 1 / 300), draw, groups)
-    y = Y[3, draw.positions]
-    whole = combine(estimator, calibration, y, 0.9)
-    part = combine(estimator, calibration, y, 0.9, np.array([0]))
-    assert part.high - part.low > whole.high - whole.low
-    assert part.low <= Y[3, :150].mean() <= part.high
+    estimator = fit_factor_estimator(Y, fit_factors(Y), np.full(300, 1 / 300), draw, groups)
+    covered, widths = [], []
+    for y in Y:
+        whole = combine(estimator, calibration, y[draw.positions], 0.9)
+        part = combine(estimator, calibration, y[draw.positions], 0.9, np.array([0]))
+        assert part.parts.ridge is None
+        widths.append((part.high - part.low, whole.high - whole.low))
+        covered.append(part.low <= y[:150].mean() <= part.high)
+    assert np.mean(covered) >= 0.85
+    of_parts, of_wholes = np.mean(widths, axis=0)
+    assert of_parts > of_wholes

@@ -3,16 +3,13 @@
 import numpy as np
 import pytest
 
-from disco_cli.estimation.combine import Parts, Status, combine
+from disco_cli.estimation.combine import Status, combine
 from disco_cli.estimation.crossvalidation import (
-    Trial,
     calibrate,
-    choose_design_share,
     cross_validate,
     plan_folds,
     weighted_scores,
 )
-from disco_cli.estimation.factor_estimator import Assessment
 from disco_cli.estimation.factor_fit import fit_factor_estimator
 from disco_cli.estimation.recipe import SHARES, choose_share, select_with_share
 from disco_cli.selection.factors import complete_responses, distinct_models, fit_factors
@@ -71,30 +68,6 @@ def test_scores_are_over_answered_samples():
     assert np.isnan(scores[1])
 
 
-def trial(model, model_error, design_error, beyond=0.0):
-    assessment = Assessment(0.5, 0.5, 0.1, 1.0, (), 10)
-    parts = Parts(0.5 + model_error, 0.5 + design_error, 0.1, beyond, -1.0, assessment)
-    return Trial(model, strongest=False, truth=0.5, parts=parts)
-
-
-def test_design_share_by_hand():
-    # One design error of half the size and opposite sign: least squares gives 2/3; ten models of
-    # one half are added to the ten that there are.
-    trials = [trial(m, 0.1, -0.05) for m in range(10)]
-    assert choose_design_share(trials) == pytest.approx((10 * 2 / 3 + 10 / 2) / 20)
-    assert choose_design_share([]) == 0.5
-    assert choose_design_share([trial(0, 0.1, 0.1)]) == 0.5
-    # Models beyond the range say nothing of the weight inside.
-    assert choose_design_share([*trials, trial(10, 0.9, 0.0, beyond=1.0)]) == pytest.approx(
-        choose_design_share(trials), abs=1e-9
-    )
-
-
-def test_repeats_do_not_count_as_more_models():
-    once = [trial(m, 0.1, -0.05) for m in range(10)]
-    assert choose_design_share(once * 5) == pytest.approx(choose_design_share(once))
-
-
 def test_calibration_counts_models_and_knows_the_range():
     Y = models(16)
     select = select_with_share(equal(200), 30, 0.0)
@@ -116,7 +89,7 @@ def predict(Y, target, k, seed):
     factors = fit_factors(complete_responses(Y))
     draw = select(np.arange(len(Y)), factors, rng)
     trials = cross_validate(Y, weights, {"x": select}, rng)["x"]
-    estimator = fit_factor_estimator(factors, weights, draw)
+    estimator = fit_factor_estimator(complete_responses(Y), factors, weights, draw)
     calibration = calibrate(Y, weights, trials)
     return [combine(estimator, calibration, y, 0.9) for y in target[:, draw.positions]]
 

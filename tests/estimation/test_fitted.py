@@ -105,7 +105,21 @@ def test_a_top_k_selection_has_no_design_estimate():
     recipe = fit_recipe(Y, equal(150), draw, None, np.random.default_rng(0))
     result = recipe.estimate(models(31)[30, draw.positions], 0.9)
     assert result.parts.assessment.design is None
-    assert result.estimate == pytest.approx(result.parts.model)
+    assert result.parts.design == result.parts.model
+    shares = recipe.calibration.shares
+    between = result.parts.model + shares.ridge * (result.parts.ridge - result.parts.model)
+    assert result.estimate == pytest.approx(between)
+
+
+def test_a_recipe_of_an_earlier_version_has_no_ridge():
+    draw, recipe = fitted(models(14))
+    arrays = {k: v for k, v in recipe.to_arrays().items() if "ridge" not in k}
+    old = FittedRecipe.from_arrays(arrays)
+    result = old.estimate(models(14)[3, draw.positions], 0.9)
+    assert result.parts.ridge is None
+    share = old.calibration.design_share
+    mean = (1 - share) * result.parts.model + share * result.parts.design
+    assert result.estimate == pytest.approx(mean)
 
 
 def test_missing_reference_responses_are_used():

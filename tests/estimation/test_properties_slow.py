@@ -73,7 +73,7 @@ def test_design_estimate_of_our_recipe_is_unbiased_for_arbitrary_columns(share):
     misses = np.empty((n_draws, len(targets)))
     for i in range(n_draws):
         draw = select(np.arange(20), factors, rng)
-        estimator = fit_factor_estimator(factors, weights, draw)
+        estimator = fit_factor_estimator(Y, factors, weights, draw)
         misses[i] = [assess(estimator, t[draw.positions]).design - t.mean() for t in targets]
     spread = misses.std(axis=0, ddof=1)
     # The best balanced of twenty draws, and a fit: a bias of order 1/K.

@@ -53,9 +53,16 @@ def test_every_unit_is_in_one_stratum(n, data):
 
 def test_sizes_by_hand():
     factors = fit_factors(np.array([[0.0, 0.0], [1.0, 0.0]]))
-    # noise (0.7071, 0), mean 0.3536, floor 1.5 times that
+    # Noise 0.7071 and 0, over its mean 2 and 0. Chances 1/2 and 1/6, odds 1 and 1/5; e^1.5 times
+    # that for a stronger model, and √odds / (1 + odds) is 0.3861 and 0.4992, over its mean
+    # 0.8723 and 1.1277. The roots of 4 + 0.7609 + 1 and 0 + 1.2717 + 1.
     sizes = draw_sizes(factors, np.array([0.5, 0.5]))
-    np.testing.assert_allclose(sizes, 0.5 * (factors.noise + 1.5 * factors.noise.mean()))
+    np.testing.assert_allclose(sizes, [0.5 * 2.4002, 0.5 * 1.5072], rtol=1e-4)
+    # No share of success, no such doubt: half the mean of one instead.
+    other = fit_factors(np.array([[0.0, 0.0], [10.0, 0.0]]))
+    np.testing.assert_allclose(
+        draw_sizes(other, np.array([0.5, 0.5])), [0.5 * 5.25**0.5, 0.5 * 1.25**0.5]
+    )
     same = fit_factors(np.ones((3, 4)))
     assert draw_sizes(same, equal(4)) == pytest.approx(0.25)
 
