@@ -9,7 +9,8 @@ cell). Raw results go to ``recipes.json``, a line per cell; rows of an earlier r
 measured again stay. ``--report`` prints the tables from there, ``--markdown`` as in the docs.
 
 *alike*: a random quarter of the models are targets, once per seed. *stronger*, *newer*: the best and
-the newest quarter; the targets are always the same, so several seeds of the selection are averaged (``--selections``).
+the newest quarter; the targets are always the same. Errors of targets share the luck of a draw, so several
+selections of each division are averaged (``--selections``).
 """
 
 from __future__ import annotations
@@ -178,11 +179,10 @@ def plan(arguments: argparse.Namespace, folder: str) -> list[Task]:
             if split == "newer" and not chosen.has_dates:
                 say(f"{name}: no dates, so there is no split `newer`")
                 continue
-            alike = split == "alike"
-            seeds = (0,) if alike else tuple(range(arguments.selections))
+            seeds = tuple(range(arguments.selections))
             tasks += [
                 Task(name, split, repeat, ks, arguments.recipes, seeds, folder)
-                for repeat in range(arguments.seeds if alike else 1)
+                for repeat in range(arguments.seeds if split == "alike" else 1)
             ]
     for name, reason in LEFT_OUT.items():
         say(f"{name}: left out, {reason}")
@@ -235,7 +235,7 @@ def read_arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--splits", type=listed, default=tuple(SPLITS), help=", ".join(SPLITS))
     parser.add_argument("--ks", type=sizes, default=(30, 100, 300), help="numbers of samples")
     parser.add_argument("--seeds", type=int, default=5, help="random quarters in `alike`")
-    parser.add_argument("--selections", type=int, default=3, help="per size in the other splits")
+    parser.add_argument("--selections", type=int, default=3, help="of each division and size")
     parser.add_argument("--recipes", type=listed, default=("auto", "disco"), help="auto, disco")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--json", type=Path, default=RESULT, help="where raw results are kept")

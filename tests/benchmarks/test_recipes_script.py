@@ -38,6 +38,7 @@ def run_script(path, *options):
 def test_sample_data_through_the_command_line(tmp_path, table):
     path = tmp_path / "recipes.json"
     options = ["--sets", "sample_data", "--splits", "alike,newer", "--ks", "20", "--seeds", "1"]
+    options += ["--selections", "1"]
     ran = run_script(path, *options, "--recipes", "auto", "--jobs", "1")
     assert ran.returncode == 0, ran.stderr
     assert "sample_data: no dates" in ran.stderr
