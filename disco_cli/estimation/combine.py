@@ -31,6 +31,10 @@ _RAMP = 2.0
 _PRIOR_PER_EXCESS = 4.0
 """Prior standard deviation of the target's own shift, in units of its reach into the gate."""
 
+_MIN_DRAWN = 4
+"""Fewer drawn samples of a group tell too little of their own spread: with two or three, intervals of
+level 0.9 held 81 to 95 % of the truths (mmlu_pro), with four to seven 95 to 98 %."""
+
 _MARK = 0.5
 """A target is called extrapolated from so many standard errors beyond the range."""
 
@@ -142,11 +146,12 @@ def split_parts(
     prior = _PRIOR_PER_EXCESS * reach
     plain = whole if only_groups is None else assess(estimator, y, 0.0, only_groups)
     shifted = plain if prior == 0 else assess(estimator, y, prior, only_groups)
+    is_known = only_groups is None or plain.n_drawn >= _MIN_DRAWN
     return Parts(
         model=shifted.model,
         design=shifted.model if plain.design is None else plain.design,
         ridge=plain.ridge,
-        standard_error=plain.standard_error,
+        standard_error=plain.standard_error if is_known else float("nan"),
         beyond=beyond,
         excess=excess,
         assessment=whole,

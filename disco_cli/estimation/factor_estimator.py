@@ -93,6 +93,8 @@ class Assessment:
         Groups that are left out, because the target answered nothing of them.
     n_used : int
         Samples with a response.
+    n_drawn : int
+        Those of them that were drawn at random and belong to what is estimated.
     """
 
     model: float
@@ -102,6 +104,7 @@ class Assessment:
     misfit: float
     dropped_groups: tuple[int, ...]
     n_used: int
+    n_drawn: int
 
 
 def assess(
@@ -151,6 +154,7 @@ def assess(
         misfit=float(np.mean(fit.residuals**2 / noise)),
         dropped_groups=dropped,
         n_used=int(answered.sum()),
+        n_drawn=int(np.count_nonzero(estimator.drawn[answered] & inside)),
     )
 
 

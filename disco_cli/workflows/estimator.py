@@ -36,7 +36,7 @@ class IncompleteTargetError(InputError):
 
 @dataclass(frozen=True)
 class GroupEstimate:
-    """The estimate of one group of samples; ``None`` where there is no interval."""
+    """The estimate of one group of samples; ``None`` where too few were drawn for an interval."""
 
     group: str
     estimate: float

@@ -14,7 +14,7 @@ from disco_cli.estimation.averaging import (
 )
 from disco_cli.estimation.factor_estimator import Assessment
 
-ASSESSMENT = Assessment(0.5, 0.5, 0.5, 0.1, 1.0, (), 10)
+ASSESSMENT = Assessment(0.5, 0.5, 0.5, 0.1, 1.0, (), 10, 10)
 
 
 def parts(model, design, ridge=None, beyond=0.0):

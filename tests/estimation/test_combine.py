@@ -125,3 +125,17 @@ def test_estimates_of_a_group_lean_on_the_design(fitted):
     assert np.mean(covered) >= 0.85
     of_parts, of_wholes = np.mean(widths, axis=0)
     assert of_parts > of_wholes
+
+
+def test_a_group_of_few_drawn_samples_has_no_interval(fitted):
+    Y, draw, _, calibration = fitted
+    groups = np.ones(300, dtype=np.int64)
+    groups[draw.positions[:3]] = 0
+    groups[draw.positions[3:7]] = 2
+    estimator = fit_factor_estimator(Y, fit_factors(Y), np.full(300, 1 / 300), draw, groups)
+    y = Y[3, draw.positions]
+    three, many, four = (combine(estimator, calibration, y, 0.9, np.array([g])) for g in range(3))
+    assert three.low is None
+    assert "too few samples were drawn" in three.reason
+    assert many.low is not None
+    assert four.low is not None
