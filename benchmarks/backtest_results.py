@@ -1,9 +1,10 @@
 """Backtest every method on every data set; write ``backtest_results.json``.
 
-    python benchmarks/backtest_results.py [--again METHOD] [SET …]
+    python benchmarks/backtest_results.py [--only METHOD] [SET …]
 
 Finished cells are kept in ``disco-run/backtest``: after a new method is registered only its cells
-run. ``--again`` drops the cells of a method whose code has changed. ``backtest_report.py`` turns the JSON into ``docs/results.md``.
+run. ``--only`` measures one method whose code has changed, beside the random sample it is compared
+with, and leaves the figures of all others. ``backtest_report.py`` turns the JSON into ``docs/results.md``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from backtest_sets import CACHE, SETS, DataSet
 
@@ -28,13 +30,13 @@ RESULT = Path(__file__).with_name("backtest_results.json")
 SEEDS = 3
 
 
-def measure(chosen: DataSet) -> dict[str, object] | None:
+def measure(chosen: DataSet, methods: tuple[str, ...]) -> dict[str, Any] | None:
     """Return the figures of one set, or ``None`` where it is absent."""
     source = chosen.files()
     if source is None:
         return None
     data = source()
-    entry: dict[str, object] = {
+    entry: dict[str, Any] = {
         "what": chosen.what,
         "source": chosen.source,
         "models": len(data.names),
@@ -45,8 +47,9 @@ def measure(chosen: DataSet) -> dict[str, object] | None:
     }
     for split in chosen.splits:
         start = time.perf_counter()
-        options = BacktestOptions(chosen.ks, tuple(METHODS), SplitKind(split), seeds=SEEDS)
-        path = CACHE / f"{chosen.name}-{split}.jsonl"
+        options = BacktestOptions(chosen.ks, methods, SplitKind(split), seeds=SEEDS)
+        only = "" if len(methods) == len(METHODS) else f"-{methods[-1]}"
+        path = CACHE / f"{chosen.name}-{split}{only}.jsonl"
         rows = run_backtest(data, source, options, path, jobs=os.cpu_count() or 1, force=True)
         print(f"{chosen.name} {split}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
         entry["splits"][split] = {
@@ -79,26 +82,27 @@ def _number(value: float) -> float | None:
     return float(f"{value:.4g}") if math.isfinite(value) else None
 
 
-def forget(method: str, chosen: DataSet) -> None:
-    """Drop the finished cells of one method on one set."""
-    for path in CACHE.glob(f"{chosen.name}-*.jsonl"):
-        lines = path.read_text().splitlines(keepends=True)
-        marks = (f'"method": "{method}"', f'/{method}"')
-        path.write_text("".join(line for line in lines if not any(m in line for m in marks)))
+def merge(old: dict[str, Any], new: dict[str, Any], method: str) -> dict[str, Any]:
+    """Return the old figures of a set with those of one method replaced."""
+    for split, found in new["splits"].items():
+        fresh = {entry["k"]: entry for entry in found["methods"] if entry["method"] == method}
+        entries = old["splits"][split]["methods"]
+        old["splits"][split]["methods"] = [
+            fresh[entry["k"]] if entry["method"] == method else entry for entry in entries
+        ]
+    return old
 
 
 def main(names: list[str]) -> None:
     """Measure the sets of these names, all by default, and merge them into the JSON."""
-    again = names[1] if names[:1] == ["--again"] else None
-    names = names[2:] if again else names
+    only = names[1] if names[:1] == ["--only"] else None
+    names = names[2:] if only else names
     result = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     for chosen in SETS:
         if not names or chosen.name in names:
-            if again is not None:
-                forget(again, chosen)
-            entry = measure(chosen)
+            entry = measure(chosen, ("random", only) if only else tuple(METHODS))
             if entry is not None:
-                result[chosen.name] = entry
+                result[chosen.name] = merge(result[chosen.name], entry, only) if only else entry
                 result = {each.name: result[each.name] for each in SETS if each.name in result}
                 RESULT.write_text(one_line_per_method(result))
 
