@@ -85,7 +85,11 @@ class Choice:
 
 
 def select_with_share(
-    weights: NDArray[np.float64], k: int, share: float, units: NDArray[np.int64] | None = None
+    weights: NDArray[np.float64],
+    k: int,
+    share: float,
+    units: NDArray[np.int64] | None = None,
+    groups: NDArray[np.int64] | None = None,
 ) -> Selector:
     """Return the selector of ``auto`` with this share of informative samples.
 
@@ -99,10 +103,14 @@ def select_with_share(
         Share of informative samples, 0 … 1.
     units : NDArray of int64 of shape (N,), optional
         Unit of each sample, see ``duplicates``.
+    groups : NDArray of int64 of shape (N,), optional
+        Group number of each sample.
     """
 
     def select(_rows: NDArray[np.int64], factors: Factors, rng: np.random.Generator) -> Draw:
-        return select_hybrid(factors, weights, k, share, rng, n_draws=N_DRAWS, units=units)
+        return select_hybrid(
+            factors, weights, k, share, rng, n_draws=N_DRAWS, units=units, groups=groups
+        )
 
     return select
 
@@ -152,7 +160,9 @@ def choose_share(
             (),
             "auto: all samples drawn from strata; comparing shares would take too long",
         )
-    selectors = {f"{share:g}": select_with_share(weights, k, share, units) for share in SHARES}
+    selectors = {
+        f"{share:g}": select_with_share(weights, k, share, units, groups) for share in SHARES
+    }
     trials = cross_validate(
         Y, weights, selectors, rng, groups=groups, n_repeats=2, progress=progress
     )

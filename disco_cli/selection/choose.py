@@ -51,6 +51,7 @@ def select_by_responses(
     *,
     share: float = DEFAULT_SHARE,
     units: NDArray[np.int64] | None = None,
+    groups: NDArray[np.int64] | None = None,
     factors: Factors | None = None,
 ) -> Draw:
     """Choose K samples from the responses of reference models.
@@ -71,14 +72,16 @@ def select_by_responses(
         Share of informative samples, for ``hybrid``.
     units : NDArray of int64 of shape (N,), optional
         Unit of each sample, of which ``strata`` and ``hybrid`` draw one at most.
+    groups : NDArray of int64 of shape (N,), optional
+        Group number of each sample, which ``strata`` and ``hybrid`` respect.
     factors : Factors, optional
         Of ``Y``, where they are known already.
     """
     if method in (Method.STRATA, Method.HYBRID):
         known = fit_factors(complete_responses(Y)) if factors is None else factors
         if method is Method.STRATA:
-            return select_strata(known, weights, k, rng, units=units)
-        return select_hybrid(known, weights, k, share, rng, units=units)
+            return select_strata(known, weights, k, rng, units=units, groups=groups)
+        return select_hybrid(known, weights, k, share, rng, units=units, groups=groups)
     complete = complete_responses(Y)
     if method is Method.GREEDY:
         return select_greedy(complete, complete @ weights, k)

@@ -134,12 +134,13 @@ def select_hybrid(
     *,
     n_draws: int = 1,
     units: NDArray[np.int64] | None = None,
+    groups: NDArray[np.int64] | None = None,
 ) -> Draw:
     """Take a share of informative samples for certain and draw the rest from strata.
 
     Parameters
     ----------
-    factors, weights, k, rng, n_draws, units
+    factors, weights, k, rng, n_draws, units, groups
         See :func:`disco_cli.selection.strata.select_strata`.
     share : float
         Share of certain samples, 0 … 1; at least one sample is drawn at random.
@@ -151,7 +152,7 @@ def select_hybrid(
     """
     n_certain = min(round(share * k), k - 1)
     if n_certain <= 0:
-        return select_strata(factors, weights, k, rng, n_draws=n_draws, units=units)
+        return select_strata(factors, weights, k, rng, n_draws=n_draws, units=units, groups=groups)
     if units is None:
         certain = select_informative(factors, weights, n_certain)
     else:
@@ -159,4 +160,6 @@ def select_hybrid(
         _, first = np.unique(units, return_index=True)
         joined = np.bincount(units, weights=weights).astype(np.float64)
         certain = first[select_informative(factors.take(first), joined, min(n_certain, len(first)))]
-    return select_strata(factors, weights, k, rng, n_draws=n_draws, units=units, certain=certain)
+    return select_strata(
+        factors, weights, k, rng, n_draws=n_draws, units=units, groups=groups, certain=certain
+    )

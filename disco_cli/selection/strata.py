@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from disco_cli.selection.draw import CERTAINTY, RANDOM, Draw
 from disco_cli.selection.factors import Factors
 
+_MOST_INDICATORS = 1 << 25
+"""At most so many numbers (256 MiB) tell of which group each unit is."""
+
 STRONGER = 1.5
 """How much stronger than the references, in logits, the models are that sizes also serve.
 
@@ -141,6 +144,7 @@ def select_strata(
     *,
     n_draws: int = 1,
     units: NDArray[np.int64] | None = None,
+    groups: NDArray[np.int64] | None = None,
     certain: NDArray[np.int64] | None = None,
 ) -> Draw:
     """Draw one sample of each of K strata, beside samples that are taken for certain.
@@ -161,6 +165,8 @@ def select_strata(
         stated chances then hold approximately; with 1 they are exact.
     units : NDArray of int64 of shape (N,), optional
         Unit of each sample (see ``duplicates``); at most one sample of a unit is drawn.
+    groups : NDArray of int64 of shape (N,), optional
+        Group number of each sample, 0 … G−1: samples of a group count as more alike.
     certain : NDArray of int64, optional
         Fewer than K positions that are taken in any case (``hybrid``); the strata cover the rest.
 
@@ -182,7 +188,8 @@ def select_strata(
         free = np.setdiff1d(np.arange(N), taken)
         codes = np.arange(N)
         pool = _pool(factors, weights, codes, free)
-    strata = build_strata(_features(pool.factors), pool.sizes, n_random)
+    members = None if groups is None else groups[pool.samples[pool.starts]]
+    strata = build_strata(_features(pool.factors, members, n_random), pool.sizes, n_random)
     draws = strata.draw(rng, n_draws)
     best = 0 if n_draws == 1 else _most_balanced(draws, strata.chances, pool)
     chosen = draws[best]
@@ -246,13 +253,23 @@ def _pool(
     return _Pool(factors.take(order[starts]), joined, sizes, order, starts)
 
 
-def _features(factors: Factors) -> NDArray[np.float64]:
-    """Return the features of the strata, (U, 1 + d): mean response and factor loadings.
+def _features(
+    factors: Factors, groups: NDArray[np.int64] | None, n_strata: int
+) -> NDArray[np.float64]:
+    """Return the features of the strata: mean response, factor loadings, and group.
 
-    Both in the unit of a principal score of the (N, M) responses, √M times the response.
+    The first two, 1 + d of them, in the unit of a principal score of the (N, M) responses, √M times
+    the response. A group is a column as if all models answered its samples otherwise by one half. More groups
+    than strata, or than fit into memory, are not told apart.
     """
     scale = np.sqrt(factors.n_models)
-    return np.column_stack([scale * factors.means, scale * factors.loadings])
+    features = np.column_stack([scale * factors.means, scale * factors.loadings])
+    n_groups = 0 if groups is None or len(groups) == 0 else int(groups.max()) + 1
+    if not 1 < n_groups <= min(n_strata, _MOST_INDICATORS // max(len(features), 1)):
+        return features
+    inside = np.zeros((len(features), n_groups))
+    inside[np.arange(len(features)), groups] = scale / 2
+    return np.column_stack([features, inside])
 
 
 def _most_balanced(draws: NDArray[np.int64], chances: NDArray[np.float64], pool: _Pool) -> int:

@@ -162,7 +162,7 @@ def selector_of(selection: Selection, evidence: Evidence) -> Selector | None:
         return None
     units = evidence.units(k)
     if method is Method.AUTO:
-        return select_with_share(weights, k, float(parameters["share"]), units)
+        return select_with_share(weights, k, float(parameters["share"]), units, evidence.groups)
     Y = evidence.distinct()
     strata = evidence.groups if parameters.get("stratify") else None
 
@@ -171,7 +171,15 @@ def selector_of(selection: Selection, evidence: Evidence) -> Selector | None:
             return select_random(len(weights), k, rng, strata, weights)
         share = float(parameters.get("share", 0.0))
         return select_by_responses(
-            method, Y[rows], weights, k, rng, share=share, units=units, factors=factors
+            method,
+            Y[rows],
+            weights,
+            k,
+            rng,
+            share=share,
+            units=units,
+            groups=evidence.groups,
+            factors=factors,
         )
 
     return select

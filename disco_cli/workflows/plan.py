@@ -165,7 +165,9 @@ def plan(
             Y,
             evidence.weights,
             {
-                k: select_with_share(evidence.weights, k, SHARES[0], evidence.units(k))
+                k: select_with_share(
+                    evidence.weights, k, SHARES[0], evidence.units(k), evidence.groups
+                )
                 for k in sizes
             },
             _counts(models, M),

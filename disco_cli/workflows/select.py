@@ -277,6 +277,7 @@ def _draw_from_evidence(
             rng,
             share=options.share,
             units=evidence.units(options.k),
+            groups=evidence.groups,
         )
         parameters = {"share": options.share} if method is Method.HYBRID else {}
     if evidence.is_proxy:
@@ -297,7 +298,7 @@ def _draw_auto(
         choice = choose_share(
             Y, evidence.weights, k, rng, units=units, groups=evidence.groups, progress=progress
         )
-    selector = select_with_share(evidence.weights, k, choice.share, units)
+    selector = select_with_share(evidence.weights, k, choice.share, units, evidence.groups)
     return selector(np.arange(len(Y)), fit_factors(complete_responses(Y)), rng), choice
 
 

@@ -213,3 +213,34 @@ def test_hybrid_is_unbiased_for_any_target():
         exact = target[draw.positions] @ (0.01 / draw.inclusion_probabilities)
         errors.append(exact - target.mean())
     assert abs(np.mean(errors)) < 3 * np.std(errors) / np.sqrt(len(errors))
+
+
+def test_groups_are_represented_in_proportion():
+    """Samples that all models answer at random, but in four groups of unequal size."""
+    rng = np.random.default_rng(0)
+    Y = (rng.random((12, 400)) < 0.5).astype(float)
+    groups = rng.permutation(np.repeat([0, 1, 2, 3], [200, 100, 60, 40]))
+    factors = fit_factors(Y)
+
+    def spread(groups_given):
+        counts = [
+            np.bincount(
+                groups[select_strata(factors, equal(400), 40, rng, groups=groups_given).positions],
+                minlength=4,
+            )
+            for _ in range(200)
+        ]
+        return np.mean(counts, axis=0), np.std(counts, axis=0)
+
+    mean, deviation = spread(groups)
+    np.testing.assert_allclose(mean, [20, 10, 6, 4], rtol=0.1)
+    assert np.all(deviation < 0.7 * spread(None)[1])
+
+
+def test_more_groups_than_strata_are_not_told_apart():
+    rng = np.random.default_rng(0)
+    factors = fit_factors((rng.random((12, 400)) < 0.5).astype(float))
+    many = np.arange(400) % 50
+    one = select_strata(factors, equal(400), 40, np.random.default_rng(1), groups=many)
+    other = select_strata(factors, equal(400), 40, np.random.default_rng(1))
+    np.testing.assert_array_equal(one.positions, other.positions)

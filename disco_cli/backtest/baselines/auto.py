@@ -27,7 +27,7 @@ def fit_auto(references: References, k: int, rng: np.random.Generator) -> Fitted
     different = Y[distinct_models(Y)]
     units = sample_units(Y, k, weights=weights)
     choice = choose_share(different, weights, k, rng, units=units, groups=groups)
-    select = select_with_share(weights, k, choice.share, units)
+    select = select_with_share(weights, k, choice.share, units, groups)
     factors = references.once("factors", lambda: fit_factors(complete_responses(different)))
     drawn = select(np.arange(len(different)), factors, rng)
     recipe = fit_recipe(Y, weights, drawn, select, rng, groups=groups)
