@@ -46,10 +46,10 @@ class Correctness:
         self.first_model = first_model
         self.first_sample = first_sample
 
-    def put(self, m: int, samples: slice, correct: Floats) -> None:
-        """Keep the correctness (n,), NaN where unknown, of model m on these samples."""
-        start = samples.start - self.first_sample
-        place = self.values[m - self.first_model, start : start + len(correct)]
+    def put(self, models: range, samples: slice, correct: Floats) -> None:
+        """Keep the correctness (M, n), NaN where unknown, of some models on these samples."""
+        row, column = models.start - self.first_model, samples.start - self.first_sample
+        place = self.values[row : row + len(correct), column : column + correct.shape[1]]
         if self.values.dtype == np.uint8:
             place[...] = np.where(np.isnan(correct), UNKNOWN, correct)
         else:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from disco_cli.disagreement.panel import Guards, Panel, groups, in_file_order, state_dtype
+from disco_cli.disagreement.panel import Panel, groups, in_file_order, state_dtype
 from disco_cli.disagreement.plan import EngineOptions, cut, decoding_threads, panel_rows
 from disco_cli.disagreement.state import Figures, State, finish
+from disco_cli.disagreement.turns import Turns
 from disco_cli.progress import SILENT, Progress
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from disco_cli.disagreement.correctness import Correctness
+    from disco_cli.disagreement.measures import Floats
     from disco_cli.files.matrix import Benchmark
 
 
@@ -115,36 +117,38 @@ def _score_panels_at_once(
     """Let each thread take a panel through all models."""
     stop = threading.Event()
 
-    def score(panel: Panel) -> Figures:
+    def score(panel: Panel) -> Figures | None:
         state = panel.empty()
         for models in groups(len(panel.benchmark.models)):
-            panel.add(models, state, stop=stop)
+            if stop.is_set():
+                return None
+            panel.add(models, state)
             progress.advance(len(models))
         return finish(state)
 
-    return _run([partial(score, panel) for panel in panels], n_threads, stop)
+    return _run([partial(score, panel) for panel in panels], n_threads, stop.set)
 
 
 def _score_panels_in_turn(
     panels: Sequence[Panel], n_threads: int, progress: Progress
 ) -> list[Figures]:
-    """Let the threads take groups of models through one panel after the other."""
-    stop = threading.Event()
+    """Let the threads take models through one panel after the other."""
 
-    def add(panel: Panel, models: range, state: State, guards: Guards) -> None:
-        panel.add(models, state, guards, stop)
-        progress.advance(len(models))
+    def add(panel: Panel, m: int, state: State, sums: Floats, turns: Turns) -> None:
+        panel.add_model(m, state, sums, turns)
+        progress.advance(1)
 
     figures = []
     for panel in panels:
-        state, guards = panel.empty(), [threading.Lock() for _ in panel.blocks]
-        todo = groups(len(panel.benchmark.models))
-        _run([partial(add, panel, models, state, guards) for models in todo], n_threads, stop)
+        state, turns = panel.empty(), Turns(len(panel.blocks), 0)
+        sums = np.zeros_like(state.maximum)
+        models = range(len(panel.benchmark.models))
+        _run([partial(add, panel, m, state, sums, turns) for m in models], n_threads, turns.stop)
         figures.append(finish(state))
     return figures
 
 
-def _run(tasks: Sequence[Callable[[], Any]], n_threads: int, stop: threading.Event) -> list[Any]:
+def _run(tasks: Sequence[Callable[[], Any]], n_threads: int, stop: Callable[[], None]) -> list[Any]:
     """Return what the tasks return; of several that fail the first one tells why."""
     if min(n_threads, len(tasks)) == 1:
         return [task() for task in tasks]
@@ -153,7 +157,7 @@ def _run(tasks: Sequence[Callable[[], Any]], n_threads: int, stop: threading.Eve
         try:
             return [future.result() for future in futures]
         except BaseException:  # a bad file, or Ctrl-C: do not finish the rest first
-            stop.set()
+            stop()
             pool.shutdown(wait=True, cancel_futures=True)
             raise
 

@@ -1,34 +1,35 @@
 """Adding models to the state of one panel, that is of a range of samples.
 
-Models are taken in ascending order of names, in groups of ``GROUP``. A group is summed by one
-thread, block by block; what it adds to the state is exact (see
+Models are taken in ascending order of names, in groups of ``GROUP``. The probabilities of a group
+are added one after another; what the group adds to the state is exact (see
 :mod:`disco_cli.disagreement.state`), so groups may be added in any order by any number of threads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from disco_cli.disagreement.observe import (
-    UNSHARED,
+    add,
+    add_correctness,
     add_group_sums,
-    observe_correctness,
-    observe_labels,
-    observe_probabilities,
+    add_labels,
+    observe,
 )
 from disco_cli.disagreement.plan import EngineOptions, cut
 from disco_cli.disagreement.state import GROUP, State
+from disco_cli.disagreement.turns import Turns
 from disco_cli.files.align import read_correctness, read_probabilities, read_values
 from disco_cli.files.matrix import Benchmark, BenchmarkModel, Kind
+from disco_cli.files.stack import Stack, alike, stackable
 from disco_cli.files.values import working_dtype
 
 if TYPE_CHECKING:
-    import threading
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -61,10 +62,6 @@ def in_file_order(model: BenchmarkModel) -> bool:
     return bool((np.diff(present) > 0).all())
 
 
-Guards = Sequence[AbstractContextManager[Any]]
-"""Locks of a state that several threads add to, one for each block."""
-
-
 class Panel:
     """A range of samples and how it is worked on.
 
@@ -84,7 +81,7 @@ class Panel:
     Attributes
     ----------
     blocks : list of slice
-        What is worked on at once, counted from the start of the panel.
+        What is worked on at once of a single model, counted from the start of the panel.
     """
 
     def __init__(
@@ -100,34 +97,103 @@ class Panel:
         self.ordered = ordered
         self.kept = kept
         self.n = rows.stop - rows.start
-        self.blocks = cut(self.n, options.block_elements // max(benchmark.width, 1))
+        self._block_rows = options.block_elements // max(benchmark.width, 1)
+        self.blocks = cut(self.n, self._block_rows)
 
     def empty(self) -> State:
         """Return the state of the panel's samples without any model."""
         return State.empty(self.n, self.benchmark.width, state_dtype(self.benchmark))
 
-    def add(
-        self,
-        models: range,
-        state: State,
-        guards: Guards | None = None,
-        stop: threading.Event | None = None,
-    ) -> None:
-        """Add one whole group of models to a state; leave it half done when ``stop`` is set."""
-        guards = guards or [UNSHARED] * len(self.blocks)
-        sums = np.zeros_like(state.maximum)
-        work = np.empty_like(sums[: max(rows.stop - rows.start for rows in self.blocks)])
+    def add(self, models: range, state: State) -> None:
+        """Add one whole group of models to a state."""
+        if all(self.ordered[m] and stackable(self.benchmark.models[m]) for m in models):
+            self._add_together(models, state)
+            return
+        sums, turns = np.zeros_like(state.maximum), Turns(len(self.blocks), models.start)
         for m in models:
-            if stop is not None and stop.is_set():
-                return
-            values = None if self.ordered[m] else self._read(m, slice(0, self.n))
-            for rows, guard in zip(self.blocks, guards, strict=True):
-                part = self._read(m, rows) if values is None else values.take(rows)
-                correct = _observe(part, state, rows, sums[rows], guard=guard, work=work)
-                if self.kept is not None and correct is not None:
-                    self.kept.put(m, self._samples(rows), correct)
-        for rows, guard in zip(self.blocks, guards, strict=True):
-            add_group_sums(state, rows, sums[rows], guard)
+            self.add_model(m, state, sums, turns)
+
+    def _add_together(self, models: range, state: State) -> None:
+        """Add a group of models, all of which can be read anywhere, few samples at a time."""
+        tiles = cut(self.n, self._block_rows // len(models))
+        size = max(rows.stop - rows.start for rows in tiles)
+        sums = np.empty_like(state.maximum[:size])
+        with ExitStack() as files:
+            stacks = [
+                files.enter_context(Stack(self.benchmark, run, size))
+                for run in alike(self.benchmark, models)
+            ]
+            responses = [self._responses(stack.models) for stack in stacks]
+            for rows in tiles:
+                part = sums[: rows.stop - rows.start]
+                for stack, known in zip(stacks, responses, strict=True):
+                    correct = self._add_stack(stack, rows, state, part, first=stack is stacks[0])
+                    correct = correct if known is None else known[:, rows]
+                    self._judge(stack.models, rows, state, correct)
+                add_group_sums(state, rows, part)
+
+    def _add_stack(
+        self, stack: Stack, rows: slice, state: State, sums: Floats, *, first: bool
+    ) -> NDArray[np.float64] | None:
+        """Add a stack of models; return how right they are by the labels (M, n), if there are any."""
+        samples = self._samples(rows)
+        values = stack.read(samples)
+        seen = observe(stack.probabilities(values, samples), len(stack.models))
+        add(state, rows, sums, seen, first=first)
+        labels = self.benchmark.samples.labels
+        if labels is None:
+            return None
+        if stack.kind is Kind.PROBABILITIES:
+            return _compared(seen.answers(), labels[samples])
+        # Rounding can make one probability of the two best of many logits.
+        return stack.correctness(values, samples)
+
+    def _responses(self, models: range) -> NDArray[np.float64] | None:
+        """Return the responses (M, n) of models whose files hold them beside the values."""
+        if self.benchmark.models[models.start].file.read_responses is None:
+            return None
+        return np.stack([read_correctness(self.benchmark, m, self.rows) for m in models])
+
+    def add_model(self, m: int, state: State, sums: Floats, turns: Turns) -> None:
+        """Add one model, read from its start to its end.
+
+        Parameters
+        ----------
+        m : int
+            The model.
+        state : State
+            Changed in place, once it is the model's turn.
+        sums : NDArray of float of shape (n, C)
+            Sum over the models of this group so far; zero again after the last of them.
+        turns : Turns
+            Who may change which of ``blocks``.
+        """
+        values = None if self.ordered[m] else self._read(m, slice(0, self.n))
+        ends_group = (m + 1) % GROUP == 0 or m + 1 == len(self.benchmark.models)
+        for block, rows in enumerate(self.blocks):
+            part = self._read(m, rows) if values is None else values.take(rows)
+            seen = None if part.values.ndim == 1 else observe(part.values, 1)
+            correct = part.correct
+            if part.labels is not None:
+                answers = part.values[np.newaxis] if seen is None else seen.answers()
+                correct = _compared(answers, part.labels)
+            with turns.turn(block, m):
+                if seen is None:
+                    add_labels(state, rows, sums[rows], part.values)
+                else:
+                    add(state, rows, sums[rows], seen)
+                self._judge(range(m, m + 1), rows, state, correct)
+                if ends_group:
+                    add_group_sums(state, rows, sums[rows])
+
+    def _judge(
+        self, models: range, rows: slice, state: State, correct: NDArray[np.float64] | None
+    ) -> None:
+        """Add, and keep, how right models are, (M, n)."""
+        if correct is not None:
+            add_correctness(state, rows, correct)
+            if self.kept is not None:
+                self.kept.put(models, self._samples(rows), correct)
 
     def _read(self, m: int, rows: slice) -> _Values:
         """Read what model m says of some rows of the panel, and how right it is."""
@@ -137,13 +203,13 @@ class Panel:
         values = read(benchmark, m, samples)
         labels = benchmark.samples.labels
         if file.kind is Kind.RESPONSES or file.read_responses is not None:
-            return _Values(values, correct=read_correctness(benchmark, m, samples))
+            return _Values(values, correct=read_correctness(benchmark, m, samples)[np.newaxis])
         if labels is None:
             return _Values(values)
         if file.kind in (Kind.LABELS, Kind.PROBABILITIES):
             return _Values(values, labels=labels[samples])
         # Rounding can make one probability of the two best of many logits.
-        return _Values(values, correct=read_correctness(benchmark, m, samples))
+        return _Values(values, correct=read_correctness(benchmark, m, samples)[np.newaxis])
 
     def _samples(self, rows: slice) -> slice:
         """Return which samples of the benchmark some rows of the panel are."""
@@ -154,7 +220,8 @@ class Panel:
 class _Values:
     """What one model says of some samples: probabilities (n, C) or predicted labels (n,).
 
-    How right it is follows from ``labels`` where these are given, else it is ``correct``.
+    How right it is follows from ``labels`` (n,) where these are given, else it is ``correct``,
+    (1, n).
     """
 
     values: NDArray[Any]
@@ -163,32 +230,15 @@ class _Values:
 
     def take(self, rows: slice) -> _Values:
         """Return the part for some of the samples."""
+        return _Values(
+            self.values[rows],
+            None if self.labels is None else self.labels[rows],
+            None if self.correct is None else self.correct[:, rows],
+        )
 
-        def pick(column: NDArray[Any] | None) -> NDArray[Any] | None:
-            return None if column is None else column[rows]
 
-        return _Values(self.values[rows], pick(self.labels), pick(self.correct))
-
-
-def _observe(
-    part: _Values,
-    state: State,
-    rows: slice,
-    sums: Floats,
-    *,
-    guard: AbstractContextManager[Any],
-    work: Floats,
-) -> Floats | None:
-    """Add one model's block to a state and to the sums of its group; return how right it is."""
-    if part.values.ndim == 1:
-        answers = part.values
-        observe_labels(state, rows, sums, answers, guard)
-    else:
-        answers = observe_probabilities(state, rows, sums, part.values, guard=guard, work=work)
-    correct = part.correct
-    if part.labels is not None:
-        unknown = (answers < 0) | (part.labels < 0)
-        correct = np.where(unknown, np.nan, answers == part.labels)
-    if correct is not None:
-        observe_correctness(state, rows, correct, guard)
+def _compared(answers: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return 1 where answers (M, n) are the labels (n,), 0 where not, NaN where unknown."""
+    correct: NDArray[np.float64] = (answers == labels).astype(np.float64)
+    correct[(answers < 0) | (labels < 0)] = np.nan
     return correct

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from disco_cli.errors import UsageError
 
-BLOCK_ELEMENTS = 1 << 17
+BLOCK_ELEMENTS = 1 << 18
 """Values (rows × classes) of a block. Its four arrays of 512 KiB then stay in a core's L2; smaller
 ones spend more on calling numpy than they win."""
 

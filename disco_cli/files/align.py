@@ -222,10 +222,13 @@ def _convert(
         return convert(block, samples)
     except BadRowError as error:
         row = int(np.arange(model.file.samples.n)[at][error.row])
-        name = model.name if len(model.file.models) > 1 else None
-        raise row_error(
-            model.file.path, row, error.found, ids=model.file.samples.ids, model=name
-        ) from error
+        raise blame(model, row, error.found) from error
+
+
+def blame(model: BenchmarkModel, row: int, found: str) -> InputError:
+    """Return the error that names a row of a model's file, and what was found there."""
+    name = model.name if len(model.file.models) > 1 else None
+    return row_error(model.file.path, row, found, ids=model.file.samples.ids, model=name)
 
 
 def _check_models(files: Sequence[PredictionFile]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from disco_cli.files.inflate import Inflater, check_crc
 from disco_cli.files.kept import SMALL_BYTES, keep
-from disco_cli.files.location import local_path, opened, read_range, read_ranges
+from disco_cli.files.location import LocalFile, local_path, opened, read_range, read_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,6 +75,18 @@ class ModelReader:
     def random_access(self) -> bool:
         """Whether rows can be fetched without reading the others."""
         return not self.stored.deflated
+
+    @property
+    def in_place(self) -> bool:
+        """Whether rows lie in a local file as arithmetic wants them; see :meth:`opened`."""
+        stored = self.stored
+        plain = not (stored.deflated or stored.fortran) and stored.dtype.isnative
+        return plain and local_path(stored.path) is not None
+
+    def opened(self, model: int) -> OpenedModel:
+        """Open the file to read many ranges of rows of one model, where it is ``in_place``."""
+        first = self.stored.offset + self.stored.skip + model * self._shape[0] * self._row_bytes
+        return OpenedModel(self.stored, first, self._row_bytes)
 
     def __call__(self, model: int, rows: Rows) -> NDArray[Any]:
         """Return rows of one model, (n, …), native and aligned; maybe a read-only view."""
@@ -161,6 +173,19 @@ class ModelReader:
         if not data:
             return np.empty((0, *self._shape[1:]), self.stored.dtype.newbyteorder("="))
         return _native(np.frombuffer(data, self.stored.dtype).reshape(-1, *self._shape[1:]))
+
+
+class OpenedModel(LocalFile):
+    """One model's rows in an open file, read into arrays of the caller."""
+
+    def __init__(self, stored: StoredArray, first: int, row_bytes: int) -> None:
+        super().__init__(stored.path, stored.stamp)
+        self._first = first
+        self._row_bytes = row_bytes
+
+    def read_rows(self, start: int, out: NDArray[Any]) -> None:
+        """Fill ``out`` (n, …), contiguous and of the type stored, with rows from ``start`` on."""
+        self.read_into(out.data.cast("B"), self._first + start * self._row_bytes)
 
 
 def _as_slice(rows: Rows) -> Rows:

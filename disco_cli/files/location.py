@@ -109,14 +109,62 @@ def read_ranges(
             os.close(handle)
 
 
+class LocalFile:
+    """A file of this machine, kept open to read ranges of it into arrays of the caller.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be opened, or has changed since ``stamp``.
+    """
+
+    def __init__(self, location: str, stamp: Stamp) -> None:
+        path = local_path(location)
+        if path is None:
+            raise ValueError(f"{location} is not local")
+        self.location = location
+        with _explained(location):
+            self._handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        try:
+            _check(location, stamp, lambda: _stamp(os.fstat(self._handle)))
+        except BaseException:
+            self.close()
+            raise
+
+    def read_into(self, out: memoryview, start: int) -> None:
+        """Fill ``out``, a view of bytes, with the bytes from ``start`` on.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, or ends too early.
+        """
+        try:
+            done = _read_into(self._handle, out, start)
+            while done and len(out) > done:  # one call of the system reads no more than 2 GiB
+                out, start = out[done:], start + done
+                done = _read_into(self._handle, out, start)
+        except OSError as error:
+            raise InputError(f"{self.location}: cannot be read: {reason_of(error)}") from error
+        if done != len(out):
+            raise _ended(self.location, start, len(out))
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._handle)
+
+
 def _complete(location: str, data: bytes, start: int, size: int) -> bytes:
     """Return the data if they are as long as they should be."""
     if len(data) != size:
-        raise InputError(
-            f"{location}: ends at byte {start + len(data)}, where {size - len(data)} more are "
-            "needed; write or copy it again"
-        )
+        raise _ended(location, start + len(data), size - len(data))
     return data
+
+
+def _ended(location: str, at: int, missing: int) -> InputError:
+    return InputError(
+        f"{location}: ends at byte {at}, where {missing} more are needed; write or copy it again"
+    )
 
 
 def stamp_of(location: str) -> Stamp:
@@ -193,6 +241,15 @@ def _check(location: str, stamp: Stamp | None, found: Callable[[], Stamp]) -> No
 
 def _stamp(status: os.stat_result) -> Stamp:
     return status.st_size, status.st_mtime_ns
+
+
+def _read_into(handle: int, out: memoryview, start: int) -> int:
+    """Fill the begin of ``out`` and return how many bytes that are."""
+    if hasattr(os, "preadv"):
+        return os.preadv(handle, [out], start)
+    data = _read_at(handle, len(out), start)
+    out[: len(data)] = data
+    return len(data)
 
 
 def _read_at(handle: int, size: int, start: int) -> bytes:

@@ -30,6 +30,18 @@ def row_max(block: NDArray[Any]) -> NDArray[Any]:
     return result
 
 
+def row_top(block: NDArray[Any]) -> NDArray[Any]:
+    """Return the largest value of each row, (n,), of float32 or float64 that are not negative.
+
+    Such numbers are in the order of their bits, and integers, of which none is NaN, are compared in
+    half the time.
+    """
+    if block.shape[1] <= FEW // 2:
+        return row_max(block)
+    result: NDArray[Any] = block.view(f"i{block.itemsize}").max(axis=1).view(block.dtype)
+    return result
+
+
 def row_sum(block: NDArray[Any]) -> NDArray[Any]:
     """Return the sum of each row of a block in C order, (n,)."""
     # Two to ten times faster than block.sum(axis=1). A product with a vector of ones would be

@@ -182,7 +182,7 @@ def test_what_is_too_much_for_the_memory_goes_to_a_file(tmp_path, benchmark_of, 
     assert not isinstance(inside.values, np.memmap)
     assert isinstance(outside.values, np.memmap)
     for kept in (inside, outside):
-        kept.put(2, slice(10, 13), np.array([1.0, np.nan, 0.0]))
+        kept.put(range(2, 3), slice(10, 13), np.array([[1.0, np.nan, 0.0]]))
         assert kept.values[2, 10:13].tolist() == [1, UNKNOWN, 0]
 
     def full(*_arguments):
@@ -196,7 +196,7 @@ def test_what_is_too_much_for_the_memory_goes_to_a_file(tmp_path, benchmark_of, 
 def test_parts_are_pasted_where_they_belong():
     whole = Correctness(np.zeros((5, 8), np.uint8))
     part = Correctness(np.ones((2, 3), np.uint8), first_model=2, first_sample=4)
-    part.put(3, slice(5, 7), np.array([np.nan, 0.0]))
+    part.put(range(3, 4), slice(5, 7), np.array([[np.nan, 0.0]]))
     whole.paste(part)
     assert whole.values[2:4, 4:7].tolist() == [[1, 1, 1], [1, UNKNOWN, 0]]
     assert whole.values.sum() == 4 + UNKNOWN

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from disco_cli.disagreement.measures import confidence, jensen_shannon, predictive_diversity
 from disco_cli.disagreement.observe import (
+    add,
+    add_correctness,
     add_group_sums,
-    observe_correctness,
-    observe_labels,
-    observe_probabilities,
+    add_labels,
+    observe,
 )
 from disco_cli.disagreement.state import State, finish, merge
 
@@ -26,10 +27,10 @@ def state_of(P: np.ndarray, correct: np.ndarray | None = None) -> State:
     """Return the state of a whole stack (M, n, C) taken as one group."""
     state = State.empty(P.shape[1], P.shape[2], P.dtype)
     sums = np.zeros(P.shape[1:], P.dtype)
-    for m, p in enumerate(P):
-        observe_probabilities(state, ALL, sums, p)
-        if correct is not None:
-            observe_correctness(state, ALL, correct[m])
+    for p in P:
+        add(state, ALL, sums, observe(p, 1))
+    if correct is not None:
+        add_correctness(state, ALL, correct)
     add_group_sums(state, ALL, sums)
     return state
 
@@ -102,7 +103,7 @@ def test_labels_are_probability_on_one_class() -> None:
     state = State.empty(3, 4, np.dtype(np.float32))
     sums = np.zeros((3, 4), np.float32)
     for row in labels:
-        observe_labels(state, ALL, sums, row)
+        add_labels(state, ALL, sums, row)
     add_group_sums(state, ALL, sums)
     P = np.eye(4, dtype=np.float32)[labels]
     P[labels < 0] = NAN
