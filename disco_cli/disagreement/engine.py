@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from disco_cli.disagreement.panel import Panel, groups, in_file_order, state_dtype
-from disco_cli.disagreement.plan import EngineOptions, cut, decoding_threads, panel_rows
+from disco_cli.disagreement.plan import (
+    EngineOptions,
+    cut,
+    decoding_threads,
+    panel_rows,
+    panel_rows_in_place,
+)
 from disco_cli.disagreement.state import Figures, State, finish
 from disco_cli.disagreement.turns import Turns
 from disco_cli.progress import SILENT, Progress
@@ -82,17 +88,15 @@ def score_benchmark(
     InputError
         A row that cannot be used; names file, row and sample.
     """
-    options = options or EngineOptions()
     M, N = len(benchmark.models), benchmark.samples.n
+    options = (options or EngineOptions()).for_values(M * N * benchmark.width)
     ordered = [in_file_order(model) for model in benchmark.models]
     in_place = all(ordered) and all(model.file.random_access for model in benchmark.models)
-    size = panel_rows(
-        benchmark.width,
-        state_dtype(benchmark).itemsize,
-        options,
-        in_place=in_place,
-        scattered=not all(ordered),
-    )
+    if in_place:
+        size = panel_rows_in_place(N, benchmark.width, options)
+    else:
+        item_bytes = state_dtype(benchmark).itemsize
+        size = panel_rows(benchmark.width, item_bytes, options, scattered=not all(ordered))
     panels = [Panel(benchmark, rows, options, ordered, kept) for rows in cut(N, size)]
     _keep_freed_memory()
     progress.start(len(panels) * M, "Scoring")

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.floating[Any]]
 
+_TINY = {np.dtype(kind): np.finfo(kind).tiny for kind in (np.float32, np.float64)}
+
 
 def predictive_diversity(P: Floats) -> NDArray[np.float64]:
     """Return PDS = Σ_c max_m p[m, c] of each sample (DISCO, arXiv 2510.07959).
@@ -97,12 +99,19 @@ def entropy(p: Floats, work: Floats | None = None) -> Floats:
     NDArray of the type of ``p`` of shape (n,)
         NaN where the row holds a NaN or a negative number.
     """
+    result = np.empty(len(p), p.dtype)
+    with np.errstate(invalid="ignore"):
+        negated_entropy(p, result, work)
+    return np.negative(result, out=result)
+
+
+def negated_entropy(p: Floats, out: Floats, work: Floats | None = None) -> None:
+    """Write −H(p) of each row to ``out`` (n,); as :func:`entropy`, which silences warnings too."""
     # The smallest normal number turns 0·ln 0 into a plain 0 and alters no probability above 1e-30;
     # a negative one stays negative, and its logarithm shows it as NaN.
-    logs = np.add(p, np.finfo(p.dtype).tiny, out=work)
-    with np.errstate(invalid="ignore"):
-        np.log(logs, out=logs)
-    return -row_dots(p, logs)
+    logs = np.add(p, _TINY[p.dtype], out=work)
+    np.log(logs, out=logs)
+    row_dots(p, logs, out)
 
 
 def row_sums(x: Floats) -> NDArray[np.float64]:
@@ -113,12 +122,15 @@ def row_sums(x: Floats) -> NDArray[np.float64]:
     return sums
 
 
-def row_dots(x: Floats, y: Floats) -> Floats:
-    """Return Σ_c x·y of each row (n, C) -> (n,), whatever rows stand beside it."""
+def row_dots(x: Floats, y: Floats, out: Floats | None = None) -> Floats:
+    """Return Σ_c x·y of each row (n, C) -> (n,), in ``out`` if given, whatever rows stand beside."""
+    if out is None:
+        out = np.empty(len(x), x.dtype)
     if len(x) == 1:
-        return row_dots(np.concatenate([x, x]), np.concatenate([y, y]))[:1]
-    dots: Floats = np.einsum("ij,ij->i", x, y)
-    return dots
+        out[...] = row_dots(np.concatenate([x, x]), np.concatenate([y, y]))[:1]
+    else:
+        np.einsum("ij,ij->i", x, y, out=out)
+    return out
 
 
 def _missing(P: Floats) -> NDArray[np.bool_]:

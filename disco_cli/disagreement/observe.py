@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from disco_cli.disagreement.measures import Floats, entropy
+from disco_cli.disagreement.measures import Floats, negated_entropy
 from disco_cli.disagreement.state import UNITS, State, to_units
 from disco_cli.files.rows import row_top
 
@@ -29,22 +29,20 @@ class Observation:
         Probabilities, 0 where missing.
     entropy, confidence : NDArray of int64 of shape (n,)
         Sums over the models, in units.
-    count : NDArray of int64 of shape (n,)
-        Models that have the sample.
-    missing : NDArray of bool of shape (M, n)
-        Which models lack which samples.
+    missing : NDArray of bool of shape (M, n) or None
+        Which models lack which samples; ``None`` if none lacks any.
     """
 
     p: Floats
     entropy: NDArray[np.int64]
     confidence: NDArray[np.int64]
-    count: NDArray[np.int64]
-    missing: NDArray[np.bool_]
+    missing: NDArray[np.bool_] | None
 
     def answers(self) -> NDArray[np.int64]:
         """Return the most probable class, (M, n), the first of equal ones; -1 where missing."""
         found: NDArray[np.int64] = self.p.argmax(axis=2)
-        found[self.missing] = -1
+        if self.missing is not None:
+            found[self.missing] = -1
         return found
 
 
@@ -60,18 +58,23 @@ def observe(p: Floats, n_models: int, work: Floats | None = None) -> Observation
     work : NDArray of at least (M × n, C), optional
         Overwritten, so that a loop over blocks allocates less.
     """
-    own = entropy(p, None if work is None or work.dtype != p.dtype else work[: len(p)])
-    missing = np.isnan(own)
-    if missing.any():
-        p = np.where(missing[:, np.newaxis], p.dtype.type(0), p)
-        own = np.where(missing, own.dtype.type(0), own)
+    # Few calls of numpy: around each, threads wait for each other.
     shape = (n_models, len(p) // n_models)
+    figures = np.empty((2, len(p)), p.dtype)
+    negated_entropy(p, figures[0], work)
+    missing = None
+    if np.isnan(figures[0].min()):
+        missing = np.isnan(figures[0])
+        p = np.where(missing[:, np.newaxis], p.dtype.type(0), p)
+        figures[0, missing] = 0
+        missing = missing.reshape(shape)
+    row_top(p, figures[1])
+    negated, confidence = to_units(figures).reshape(2, *shape).sum(axis=1)
     return Observation(
         p=p.reshape(*shape, p.shape[1]),
-        entropy=to_units(own).reshape(shape).sum(axis=0),
-        confidence=to_units(row_top(p)).reshape(shape).sum(axis=0),
-        count=shape[0] - missing.reshape(shape).sum(axis=0),
-        missing=missing.reshape(shape),
+        entropy=-negated,
+        confidence=confidence,
+        missing=missing,
     )
 
 
@@ -101,7 +104,9 @@ def add(state: State, rows: slice, sums: Floats, seen: Observation, *, first: bo
     np.maximum(highest, top, out=highest)
     state.entropy[rows] += seen.entropy
     state.confidence[rows] += seen.confidence
-    state.count[rows] += seen.count
+    state.count[rows] += len(seen.p)
+    if seen.missing is not None:
+        state.count[rows] -= seen.missing.sum(axis=0)
 
 
 def add_labels(state: State, rows: slice, sums: Floats, labels: NDArray[np.int64]) -> None:

@@ -25,7 +25,7 @@ from disco_cli.disagreement.state import GROUP, State
 from disco_cli.disagreement.turns import Turns
 from disco_cli.files.align import read_correctness, read_probabilities, read_values
 from disco_cli.files.matrix import Benchmark, BenchmarkModel, Kind
-from disco_cli.files.stack import Stack, alike, stackable
+from disco_cli.files.stack import STACKED, Stack, alike, stackable
 from disco_cli.files.values import working_dtype
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Panel:
 
     def _add_together(self, models: range, state: State) -> None:
         """Add a group of models, all of which can be read anywhere, few samples at a time."""
-        tiles = cut(self.n, self._block_rows // len(models))
+        tiles = cut(self.n, self._block_rows // min(len(models), STACKED))
         size = max(rows.stop - rows.start for rows in tiles)
         sums = np.empty_like(state.maximum[:size])
         with ExitStack() as files:

@@ -9,17 +9,20 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from disco_cli.errors import UsageError
 
 BLOCK_ELEMENTS = 1 << 18
-"""Values (rows × classes) of a block. Its four arrays of 512 KiB then stay in a core's L2; smaller
-ones spend more on calling numpy than they win."""
+"""Values (models × rows × classes) of a block, 1 MiB in single precision. Half as many would stay in
+a core's L2 more often, but threads would wait for each other twice as often, which costs more."""
 
 MIB = 1 << 20
 
+_VALUES_PER_THREAD = 1 << 23  # 25 ms; of fewer, threads wait for each other rather than work
 _WORKING_BYTES = 40  # of each value of a block: as read, as float, its logarithm, …
+_IN_PLACE_BYTES = 128  # of each value of a panel: its state, and of STACKED models the above
+_PANELS_PER_THREAD = 8
 _DECODING_BYTES = 48 * MIB  # a row group of 16 MiB as stored, as decoded, and as an array
 _ROW_BYTES = 100  # sums and figures of one sample
 
@@ -59,6 +62,12 @@ class EngineOptions:
         """Number of threads."""
         return self.threads or available_cores()
 
+    def for_values(self, count: int) -> EngineOptions:
+        """Return the options with a number of threads that is worth while for so many values."""
+        if self.threads is not None:
+            return self
+        return replace(self, threads=min(self.n_threads, 1 + count // _VALUES_PER_THREAD))
+
 
 def parse_size(text: str, option: str) -> int:
     """Return a size such as ``256MiB``, ``1.5 GB`` or ``1000000`` in bytes.
@@ -82,10 +91,19 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def panel_rows(
-    n_classes: int, item_bytes: int, options: EngineOptions, *, in_place: bool, scattered: bool
-) -> int:
-    """Return how many samples a panel may have so that its arrays stay within the memory.
+def panel_rows_in_place(n: int, n_classes: int, options: EngineOptions) -> int:
+    """Return how many of n samples a panel may have where rows can be fetched from anywhere.
+
+    A panel is then worked on by one thread from the first model to the last. Its state should not
+    take the cache from the blocks, and there should be enough panels for threads to end together.
+    """
+    room = options.memory_bytes // (options.n_threads * _IN_PLACE_BYTES)
+    rows = min(options.block_elements, room) // max(n_classes, 1)
+    return max(2, min(rows, -(-n // (_PANELS_PER_THREAD * options.n_threads))))
+
+
+def panel_rows(n_classes: int, item_bytes: int, options: EngineOptions, *, scattered: bool) -> int:
+    """Return how many samples a panel may have where files are read from start to end.
 
     Parameters
     ----------
@@ -95,18 +113,12 @@ def panel_rows(
         Bytes of a maximum or a group's sum, 4 or 8.
     options : EngineOptions
         Bounds on memory and threads.
-    in_place : bool
-        Rows can be fetched from anywhere in every file. A panel is then a single block, worked on
-        by one thread from the first model to the last, and its state never leaves the cache.
     scattered : bool
-        Some file has to be read from its start and holds its rows in another order, so that its
-        values for the whole panel are held by each thread.
+        Some file holds its rows in another order, so that its values for the whole panel are held
+        by each thread.
     """
-    if in_place:
-        return max(2, options.block_elements // max(n_classes, 1))
     n_threads = decoding_threads(options)
-    per_thread = 3 * item_bytes if scattered else item_bytes
-    per_value = 8 + item_bytes + n_threads * per_thread
+    per_value = 8 + 2 * item_bytes + n_threads * 2 * item_bytes * scattered
     left = max(options.memory_bytes - n_threads * _thread_bytes(options), MIB)
     return max(2, left // (per_value * n_classes + _ROW_BYTES))
 

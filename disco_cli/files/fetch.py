@@ -185,7 +185,7 @@ class OpenedModel(LocalFile):
 
     def read_rows(self, start: int, out: NDArray[Any]) -> None:
         """Fill ``out`` (n, …), contiguous and of the type stored, with rows from ``start`` on."""
-        self.read_into(out.data.cast("B"), self._first + start * self._row_bytes)
+        self.read_into(out, self._first + start * self._row_bytes)
 
 
 def _as_slice(rows: Rows) -> Rows:

@@ -19,6 +19,10 @@ from disco_cli.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from numpy.typing import NDArray
+
+_HAS_PREADV = hasattr(os, "preadv")
+
 Stamp = tuple[int, int]
 """Size of a file and a number that changes when it is written anew."""
 
@@ -131,8 +135,8 @@ class LocalFile:
             self.close()
             raise
 
-    def read_into(self, out: memoryview, start: int) -> None:
-        """Fill ``out``, a view of bytes, with the bytes from ``start`` on.
+    def read_into(self, out: NDArray[Any], start: int) -> None:
+        """Fill ``out``, which is contiguous, with the bytes from ``start`` on.
 
         Raises
         ------
@@ -141,13 +145,17 @@ class LocalFile:
         """
         try:
             done = _read_into(self._handle, out, start)
-            while done and len(out) > done:  # one call of the system reads no more than 2 GiB
-                out, start = out[done:], start + done
-                done = _read_into(self._handle, out, start)
+            if done != out.nbytes:
+                self._read_rest(out.data.cast("B"), start, done)
         except OSError as error:
             raise InputError(f"{self.location}: cannot be read: {reason_of(error)}") from error
+
+    def _read_rest(self, out: memoryview, start: int, done: int) -> None:
+        """Go on where the system stopped: one call reads no more than 2 GiB."""
+        while more := _read_into(self._handle, out[done:], start + done):
+            done += more
         if done != len(out):
-            raise _ended(self.location, start, len(out))
+            raise _ended(self.location, start + done, len(out) - done)
 
     def close(self) -> None:
         """Close the file."""
@@ -243,12 +251,13 @@ def _stamp(status: os.stat_result) -> Stamp:
     return status.st_size, status.st_mtime_ns
 
 
-def _read_into(handle: int, out: memoryview, start: int) -> int:
-    """Fill the begin of ``out`` and return how many bytes that are."""
-    if hasattr(os, "preadv"):
+def _read_into(handle: int, out: Any, start: int) -> int:
+    """Fill the begin of a buffer and return how many bytes that are."""
+    if _HAS_PREADV:
         return os.preadv(handle, [out], start)
-    data = _read_at(handle, len(out), start)
-    out[: len(data)] = data
+    view = memoryview(out).cast("B")
+    data = _read_at(handle, len(view), start)
+    view[: len(data)] = data
     return len(data)
 
 

@@ -30,16 +30,17 @@ def row_max(block: NDArray[Any]) -> NDArray[Any]:
     return result
 
 
-def row_top(block: NDArray[Any]) -> NDArray[Any]:
-    """Return the largest value of each row, (n,), of float32 or float64 that are not negative.
+def row_top(block: NDArray[Any], out: NDArray[Any]) -> None:
+    """Write the largest value of each row, of float32 or float64 that are not negative, to ``out``.
 
     Such numbers are in the order of their bits, and integers, of which none is NaN, are compared in
     half the time.
     """
     if block.shape[1] <= FEW // 2:
-        return row_max(block)
-    result: NDArray[Any] = block.view(f"i{block.itemsize}").max(axis=1).view(block.dtype)
-    return result
+        out[...] = row_max(block)
+    else:
+        integer = f"i{block.itemsize}"
+        block.view(integer).max(axis=1, out=out.view(integer))
 
 
 def row_sum(block: NDArray[Any]) -> NDArray[Any]:

@@ -31,20 +31,31 @@ if TYPE_CHECKING:
     from disco_cli.files.matrix import Benchmark, BenchmarkModel
 
 
+STACKED = 4
+"""Models that are read together. More of them mean more reads of fewer bytes for the same values."""
+
+
 def stackable(model: BenchmarkModel) -> bool:
     """Return whether a model has a row of values for each sample, which can be read anywhere."""
     return model.file.kind.has_classes and model.file.random_access
 
 
 def alike(benchmark: Benchmark, models: range) -> list[range]:
-    """Cut models into runs whose files are of one kind and type, with responses or without."""
+    """Cut models into runs of up to ``STACKED`` that make a :class:`Stack`.
+
+    Their files are of one kind and type, and all have responses beside the values, or none.
+    """
 
     def form(m: int) -> tuple[Any, ...]:
         file = benchmark.models[m].file
         return file.kind, _held_as(benchmark.models[m]), file.read_responses is None
 
     runs = [list(run) for _, run in groupby(models, form)]
-    return [range(run[0], run[-1] + 1) for run in runs]
+    return [
+        range(m, min(m + STACKED, run[-1] + 1))
+        for run in runs
+        for m in range(run[0], run[-1] + 1, STACKED)
+    ]
 
 
 def _held_as(model: BenchmarkModel) -> np.dtype[Any]:

@@ -295,7 +295,8 @@ def _missing_rows(block: Floats, n_options: NDArray[np.int64] | None) -> NDArray
 def _checked_sums(block: Floats, n_options: NDArray[np.int64] | None, what: str) -> Floats:
     """Return padded probabilities after checking that each row sums to 1."""
     sums = row_sum(block)
-    if block.min(initial=0) >= 0 and (np.abs(sums - 1) <= TOLERANCE).all():
+    farthest = max(1 - sums.min(initial=1), sums.max(initial=1) - 1)
+    if block.min(initial=0) >= 0 and farthest <= TOLERANCE:
         return block
     missing = _missing_rows(block, n_options)
     negative = (block < -TOLERANCE).any(axis=1)

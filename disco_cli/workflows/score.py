@@ -130,7 +130,7 @@ def score(
         check_foreign(output, force=force)
         # Needed to write the result: the import is done by the time that the files are read. No
         # daemon: an interpreter that ends in the middle of an import may crash.
-        Thread(target=import_module, args=("pyarrow.parquet",)).start()
+        Thread(target=_import_writer).start()
     benchmark = open_benchmark(paths, read or ReadOptions())
     engine = engine or EngineOptions()
     kept = keep_correctness(benchmark, engine.memory_bytes)
@@ -156,6 +156,12 @@ def score(
         path=None if output is None else str(output),
         notes=benchmark.notes,
     )
+
+
+def _import_writer() -> None:
+    """Import what :func:`write_scores` uses; pyarrow asks for numpy.ma at its first array."""
+    for name in ("pyarrow.parquet", "numpy.ma"):
+        import_module(name)
 
 
 def score_aligned(

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from disco_cli.disagreement.plan import (
     MIB,
     EngineOptions,
+    available_cores,
     cut,
     decoding_threads,
     panel_rows,
+    panel_rows_in_place,
     parse_size,
 )
 from disco_cli.errors import UsageError
@@ -53,9 +55,9 @@ def test_slices_cover_everything_and_none_is_a_lone_row(length: int, step: int) 
 @pytest.mark.parametrize("threads", [1, 2, 16])
 def test_a_panel_and_its_threads_stay_within_the_memory(threads: int, scattered: bool) -> None:
     C, options = 1000, EngineOptions(memory_bytes=1024 * MIB, threads=threads)
-    rows = panel_rows(C, 4, options, in_place=False, scattered=scattered)
+    rows = panel_rows(C, 4, options, scattered=scattered)
     threads = decoding_threads(options)
-    state, sums, held = 12, 4 * threads, 8 * threads * scattered
+    state, sums, held = 12, 4, 8 * threads * scattered
     assert rows * C * (state + sums + held) <= options.memory_bytes
     assert rows > 1000
 
@@ -66,7 +68,16 @@ def test_threads_that_decode_leave_half_of_the_memory_to_states() -> None:
     assert decoding_threads(EngineOptions(memory_bytes=MIB, threads=64)) == 1
 
 
-def test_a_panel_of_files_that_are_read_in_place_is_a_block() -> None:
-    options = EngineOptions(block_elements=64_000)
-    assert panel_rows(200, 4, options, in_place=True, scattered=False) == 320
-    assert panel_rows(10**6, 4, options, in_place=True, scattered=False) == 2
+def test_a_panel_of_files_that_are_read_in_place_is_a_block_at_most() -> None:
+    options = EngineOptions(threads=2, block_elements=64_000)
+    assert panel_rows_in_place(10**6, 200, options) == 320
+    assert panel_rows_in_place(10**6, 10**6, options) == 2
+    assert panel_rows_in_place(1600, 200, options) == 100  # eight panels for each thread
+    many = EngineOptions(threads=64, memory_bytes=64 * MIB)
+    assert panel_rows_in_place(10**6, 64, many) == 128
+
+
+def test_little_work_is_for_one_thread_unless_more_are_asked_for() -> None:
+    assert EngineOptions().for_values(10**6).n_threads == 1
+    assert EngineOptions().for_values(10**12) == EngineOptions(threads=available_cores())
+    assert EngineOptions(threads=3).for_values(10).n_threads == 3

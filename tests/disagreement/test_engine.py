@@ -203,6 +203,31 @@ def test_neither_memory_nor_threads_nor_format_change_a_bit(
             assert bits(score_benchmark(benchmark, options=options)) == expected
 
 
+@pytest.mark.parametrize("with_responses", [False, True])
+def test_kinds_and_types_mix_and_change_no_bit(tmp_path: Path, with_responses: bool) -> None:
+    P, rng = stack(18, 0.1), np.random.default_rng(19)
+    labels, responses = rng.integers(0, C, N), rng.random((M, N))
+    found = []
+    for compressed in (False, True):
+        folder, paths = tmp_path / str(compressed), []
+        folder.mkdir()
+        for m, rows in enumerate(P):
+            kind = (Kind.PROBABILITIES, Kind.LOGITS, Kind.LOG_PROBABILITIES)[m // 3 % 3]
+            values = rows if kind is Kind.PROBABILITIES else np.log(rows + 1e-6)
+            if kind is Kind.LOG_PROBABILITIES:
+                values -= np.log(np.exp(values).sum(axis=1, keepdims=True))
+            dtype = (np.float16, np.float32, np.float32, np.float32, np.float64)[m // 5 % 5]
+            paths.append(folder / f"model-{m:03d}.npz")
+            write_npz(
+                paths[-1], values.astype(dtype), kind, Samples(N, labels=labels),
+                responses=responses[m] if with_responses and m % 7 < 3 else None,
+                compressed=compressed,
+            )  # fmt: skip
+        options = [EngineOptions(threads=threads, block_elements=9 * C) for threads in (1, 3)]
+        found += [bits(score(paths, one)) for one in options]
+    assert found == found[:1] * 4
+
+
 def test_files_with_different_samples(tmp_path: Path) -> None:
     P = stack(16)
     ids = np.array([f"q{i}" for i in range(N)])
