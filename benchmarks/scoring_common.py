@@ -17,6 +17,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from startup import compile_bytecode
+
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = sys.executable
 DISCO = str(Path(sys.executable).with_name("disco"))
@@ -78,6 +80,7 @@ def run(command: Sequence[str]) -> Run:
 
 def in_turn(commands: Mapping[str, Sequence[str]], rounds: int) -> dict[str, list[Run]]:
     """Run all commands once to warm the file cache, then in turn, so that drift treats all alike."""
+    compile_bytecode()
     for command in commands.values():
         run(command)
     runs: dict[str, list[Run]] = {label: [] for label in commands}
