@@ -245,11 +245,10 @@ def interval_half_width(
         return None, f"{n} reference models are too few for level {level:g}; it needs {wanted}"
     if beyond > 0 and far is None:
         return None, "out of the references' reach, and too few samples were drawn at random"
-    inside = (
-        0.0
-        if part_only
-        else (near or 0.0) * float(np.sqrt(parts.standard_error * calibration.scale))
-    )
+    inside = 0.0
+    if not part_only:
+        unit = float(np.sqrt(parts.standard_error * calibration.scale))
+        inside = _reached(calibration.near, level, n) * unit
     if beyond == 0:
         return inside, None
     return inside + (max(far or 0.0, inside) - inside) * beyond, None
@@ -264,6 +263,18 @@ def _far_half_width(
 ) -> float | None:
     """Return the half-width beyond the references' range, ``None`` if nothing supports one."""
     if has_design and np.isfinite(parts.standard_error):
-        learned = half_width(calibration.far, level, calibration.n_models)
-        return max(normal_quantile(level), learned or 0.0) * parts.standard_error
+        learned = _reached(calibration.far, level, calibration.n_models)
+        return max(normal_quantile(level), learned) * parts.standard_error
     return None if part_only else half_width(calibration.strongest, level)
+
+
+def _reached(residuals: NDArray[np.float64], level: float, n_models: int) -> float:
+    """Return the half-width at this level, or the largest residual where they do not support it.
+
+    Beyond the range the design vouches for the level; that it was never less than what the models
+    needed at lower ones keeps an interval of higher level from being the narrower one.
+    """
+    width = half_width(residuals, level, n_models)
+    if width is None:
+        width = float(np.nanmax(residuals, initial=0.0))
+    return width

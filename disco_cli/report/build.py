@@ -8,6 +8,7 @@ import typer
 
 from disco_cli.report.console import print_json, say, say_all
 from disco_cli.report.tables import print_rows
+from disco_cli.selection.choose import Method
 from disco_cli.workflows.build import BuildResult
 
 
@@ -35,8 +36,7 @@ def show(result: BuildResult, *, as_json: bool, quiet: bool) -> None:
 
 
 def _caveat(result: BuildResult) -> str:
-    others = "all but auto" if result.errors[0].name == "auto" else "these errors"
-    return (
-        f"{others}: the samples were not selected anew without the left-out models, which is "
-        "slightly optimistic"
-    )
+    fixed = Method(result.database.selection.method).by_score
+    only_published = {error.name for error in result.errors} <= {"rf", "knn", "mean", "random"}
+    others = "these errors" if fixed or only_published else "those of PCA"
+    return f"{others}: the samples were not selected anew without the left-out models, which is optimistic"

@@ -236,7 +236,7 @@ def _learn(
     )
     if evidence is None or not is_ours:
         return _Learned(published, None, {})
-    linear = learn_linear(references, evidence, selection)
+    linear = learn_linear(references, evidence, selection, options.seed)
     if not references.comparable:
         return _Learned(published, None, linear)
     return _Learned(published, learn_auto(evidence, selection, options.seed, progress), linear)

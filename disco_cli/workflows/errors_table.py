@@ -55,7 +55,7 @@ def predictor_errors(
         error = float(np.nanmean(np.abs(published.left_out[name] - references.truth)))
         found.append(MethodError(name, TITLES[name], error))
     found += [
-        MethodError(name, TITLES[name], float(np.abs(estimator.residuals).mean()), "leave-one-out")
+        MethodError(name, TITLES[name], float(np.nanmean(np.abs(estimator.residuals))), "left out")
         for name, estimator in linear.items()
     ]
     mean = float(np.nanmean(np.abs(published.left_out["mean"] - references.truth)))

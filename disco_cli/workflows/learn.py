@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,16 +10,11 @@ from numpy.typing import NDArray
 from disco_cli.errors import ArtifactError, InputError
 from disco_cli.estimation.crossvalidation import Selector
 from disco_cli.estimation.fitted import FittedRecipe
+from disco_cli.estimation.linear_fit import fit_linear, leave_out_linear
 from disco_cli.estimation.published import PublishedFit, cross_validate_published, fit_published
 from disco_cli.estimation.recipe import select_with_share
 from disco_cli.estimation.recipe_fit import fit_recipe
-from disco_cli.estimation.regressors import (
-    LinearEstimator,
-    blend,
-    fit_anchored_ridge,
-    fit_offset_ridge,
-    fit_ridge,
-)
+from disco_cli.estimation.regressors import LinearEstimator
 from disco_cli.estimation.signature import (
     add_label_columns,
     fill_missing,
@@ -116,23 +111,23 @@ def learn_published(
 
 
 def learn_linear(
-    references: References, evidence: Evidence, selection: Selection
+    references: References, evidence: Evidence, selection: Selection, seed: int
 ) -> dict[str, LinearEstimator]:
     """Fit the linear regressors on the responses to the K samples.
 
-    The offset ridge starts from the design's weighted mean, so it needs a truth in the units of
-    the responses and a design.
+    Their errors are those of models that were left out with the selection drawn anew, where it can be.
     """
     rows = distinct_models(evidence.Y)
-    Y = complete_responses(evidence.Y[rows])[:, selection.draw.positions]
-    truth, weights = references.truth[rows], selection.draw.weights
-    ridge = fit_ridge(Y, truth)
-    anchored = fit_anchored_ridge(Y, truth, weights)
-    found = {"ridge": ridge, "anchored-ridge": anchored}
-    if references.comparable and weights is not None:
-        found["offset-ridge"] = fit_offset_ridge(Y, truth, weights)
-    found["blend"] = blend(list(found.values()))
-    return found
+    Y, truth = evidence.Y[rows], references.truth[rows]
+    answers = complete_responses(Y)[:, selection.draw.positions]
+    comparable = references.comparable
+    found = fit_linear(answers, truth, selection.draw.weights, is_comparable=comparable)
+    select = selector_of(selection, evidence)
+    if select is None or len(rows) < MIN_MODELS:
+        return found
+    rng = np.random.default_rng([seed, 2])
+    left_out = leave_out_linear(Y, truth, select, rng, is_comparable=comparable)
+    return {name: replace(each, residuals=left_out[name]) for name, each in found.items()}
 
 
 def learn_auto(
