@@ -34,6 +34,8 @@ FORMAT = 1
 
 1: first format.
 """
+ACCURACY = "accuracy"
+"""The metric of a database whose truth is the share of right answers, 0 … 1."""
 ARTIFACT = "disco database"
 MANIFEST = "manifest.json"
 MAX_PART_BYTES = 1 << 32

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from disco_cli.database import Database
+from disco_cli.database import ACCURACY, Database
 from disco_cli.errors import ArtifactError, InputError, UsageError
 from disco_cli.estimation.combine import Combined
 from disco_cli.estimation.fitted import FittedRecipe
@@ -256,10 +256,12 @@ class Estimator:
 
     def _within_bounds(self, estimate: float) -> float:
         """Return an estimate inside the range that scores can have, where that is known."""
-        if self._recipe is None or self._recipe.calibration.bounds is None:
+        bounds = None if self._recipe is None else self._recipe.calibration.bounds
+        if self._database.manifest.metric == ACCURACY:
+            bounds = (0.0, 1.0)
+        if bounds is None:
             return estimate
-        least, greatest = self._recipe.calibration.bounds
-        return min(max(estimate, least), greatest)
+        return min(max(estimate, bounds[0]), bounds[1])
 
     def _scores_of(self, target: Target) -> NDArray[np.float64]:
         """Return the principal scores (q,) of the target's signature."""

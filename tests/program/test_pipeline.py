@@ -204,6 +204,22 @@ def test_truth_from_a_file_in_its_own_units(disco, small, tmp_path):
     assert 110 < row["estimate"] < 210
 
 
+def test_an_accuracy_and_its_interval_stay_inside_its_range(disco, tmp_path):
+    probabilities, labels = make_predictions(12)
+    write_models(tmp_path / "p", probabilities, labels)
+    right = np.eye(4, dtype=np.float32)[labels]
+    (best,) = write_models(tmp_path / "q", right[np.newaxis], labels, prefix="best")
+    for recipe in ("disco", "auto"):
+        at = ["--dir", tmp_path / recipe]
+        files = sorted((tmp_path / "p").glob("*.npz"))
+        for command in (["select", "--k", "20", "--recipe", recipe], ["build-db"]):
+            assert disco(*command, *files, *at).returncode == 0
+        for predictor in ("rf", "knn", *(["auto", "blend"] if recipe == "auto" else [])):
+            done = disco("predict", best, *at, "--predictor", predictor, "--json")
+            row = json.loads(done.stdout)
+            assert 0 <= row["low"] <= row["estimate"] <= row["high"] <= 1
+
+
 def test_python_functions_return_what_the_program_prints(small):
     from disco_cli import build_db, predict, score, select
 
