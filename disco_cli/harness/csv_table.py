@@ -113,6 +113,8 @@ def _read_table(path: Path, options: ImportOptions) -> tuple[str, dict[str, _Mod
             if "sample" in columns and "model" in columns:
                 return _read_long(path, header, columns, cells, options)
             return "response", _read_wide(path, header, columns, cells)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:

@@ -12,6 +12,7 @@ import numpy as np
 from disco_cli.database import Database, load_database
 from disco_cli.disagreement.scores_file import read_scores
 from disco_cli.errors import ArtifactError, InputError
+from disco_cli.files.align import align
 from disco_cli.files.matrix import PredictionFile
 from disco_cli.harness.open import Tool, tool_of
 from disco_cli.selection.subset import Selection, parse_selection
@@ -67,8 +68,9 @@ def info(path: Path, *, read: ReadOptions | None = None) -> InfoResult:
         return _json_info(path)
     if start == b"PAR1" and _is_scores(path):
         return InfoResult(str(path), "scores", _scores_facts(path))
-    opened = open_files([path], read or ReadOptions())[0]
-    return InfoResult(str(path), "prediction file", _file_facts(opened), opened.notes)
+    files = open_files([path], read or ReadOptions())
+    notes = tuple(dict.fromkeys(note for file in files for note in file.notes))
+    return InfoResult(str(path), "prediction file", _file_facts(files), notes)
 
 
 def _is_log(path: Path) -> bool:
@@ -101,9 +103,11 @@ def _is_scores(path: Path) -> bool:
         return False  # the reader of prediction files will say what is wrong
 
 
-def _file_facts(file: PredictionFile) -> dict[str, Any]:
-    samples = file.samples
-    dates = [model.date for model in file.models if model.date is not None]
+def _file_facts(files: list[PredictionFile]) -> dict[str, Any]:
+    """Return the facts of what was opened: a table of scores is opened as a file for each model."""
+    file = files[0]
+    samples = file.samples if len(files) == 1 else align(files).samples
+    models = [model for opened in files for model in opened.models]
     beside = {
         "ids": samples.ids,
         "hashes": samples.hashes,
@@ -112,18 +116,18 @@ def _file_facts(file: PredictionFile) -> dict[str, Any]:
         "weights": samples.weights,
         "n_options": samples.n_options,
         "class names": samples.class_names,
-        "responses": file.read_responses,
-        "dates": dates or None,
-        "scores": None if file.models[0].score is None else True,
+        "responses": next((f.read_responses for f in files if f.read_responses), None),
+        "dates": next((model.date for model in models if model.date is not None), None),
+        "scores": next((model.score for model in models if model.score is not None), None),
     }
     facts: dict[str, Any] = {
         "kind": file.kind.value,
-        "models": len(file.models),
+        "models": len(models),
         "samples": samples.n,
-        "classes": file.n_classes,
+        "classes": max((f.n_classes for f in files if f.n_classes is not None), default=None),
         "dtype": str(file.dtype),
         "beside the values": ", ".join(k for k, v in beside.items() if v is not None) or "nothing",
-        "model names": _some([model.name for model in file.models]),
+        "model names": _some([model.name for model in models]),
     }
     if samples.ids is not None:
         facts["sample ids"] = _some(samples.ids.tolist())

@@ -95,6 +95,21 @@ def test_import_csv(disco: Any, tmp_path: Path) -> None:
     assert "scores of a: 2 samples, mean response 0.75" in done.stderr
 
 
+def test_info_counts_all_models_of_a_table(disco: Any, tmp_path: Path) -> None:
+    (tmp_path / "wide.csv").write_text("sample_id,a,b,c\nq1,1,0,1\nq2,0.5,1,0\n")
+    (tmp_path / "long.csv").write_text("model,sample_id,acc\na,q1,1\na,q2,0\nb,q2,1\nb,q3,1\n")
+    assert "models\t3\n" in disco("info", "wide.csv").stdout
+    facts = json.loads(disco("info", "long.csv", "--json").stdout)
+    assert (facts["models"], facts["samples"], facts["model names"]) == (2, 3, "a, b")
+    assert any("'a' lacks 1 samples" in note for note in facts["notes"])
+
+
+def test_a_missing_table_reads_like_any_other_missing_file(disco: Any) -> None:
+    for command in (["import", "csv"], ["score"], ["info"]):
+        done = disco(*command, "none.csv")
+        assert (done.returncode, done.stderr) == (3, "error: none.csv: no such file\n")
+
+
 def test_from_logs_to_an_exported_selection(disco: Any, tmp_path: Path) -> None:
     done = disco("select", "--k", "4", FULL / "models__tiny-b", "--metric", "acc",
                  "--filter", "none", "--method", "random")  # fmt: skip
