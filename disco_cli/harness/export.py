@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -15,6 +15,9 @@ import numpy as np
 
 from disco_cli.errors import UsageError
 from disco_cli.selection.subset import Selection
+
+_MOST_NAMED = 10
+"""So many tasks are listed in a message."""
 
 
 class Target(str, Enum):
@@ -35,6 +38,8 @@ class Exported:
     ----------
     text : str
         What to write to a file or hand over; ends with a line break.
+    k : int
+        Number of samples in it.
     command : str or None
         How to run the tool on it.
     warnings : tuple of str
@@ -42,6 +47,7 @@ class Exported:
     """
 
     text: str
+    k: int
     command: str | None = None
     warnings: tuple[str, ...] = ()
 
@@ -62,28 +68,30 @@ def export_selection(
     path : str
         Where the text will be written, for the command.
     task : str, optional
-        Task of samples that are known by position only; or the one task to export of several.
+        The one task to export of several: the samples whose ids are ``task/id``. For ``lm-eval``
+        and ``inspect`` also the task of samples that are known by position only.
 
     Raises
     ------
     UsageError
-        If the samples' ids are not of the form that the tool's importer writes, or cannot be
-        handed to the tool.
+        If there is no such task, the samples' ids are not of the form that the tool's importer
+        writes, or they cannot be handed to the tool.
     """
     if to is Target.LM_EVAL:
         return _for_lm_eval(_numbers(selection, task), path)
     if to is Target.INSPECT:
         return _for_inspect(_by_task(selection, task, last_slash=False))
+    rows = _rows(selection) if task is None else _rows_of_task(selection, task)
     if to is Target.IDS:
-        return Exported("".join(f"{one}\n" for one in _ids(selection)))
-    rows = _rows(selection)
+        return Exported("".join(f"{row['sample_id']}\n" for row in rows), len(rows))
     if to is Target.JSONL:
-        return Exported("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+        return Exported("".join(lines), len(rows))
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    return Exported(text.getvalue())
+    return Exported(text.getvalue(), len(rows))
 
 
 def _ids(selection: Selection) -> list[str]:
@@ -113,8 +121,31 @@ def _by_task(selection: Selection, task: str | None, *, last_slash: bool) -> dic
             )
         tasks.setdefault(name, []).append(own)
     if task is not None and task not in tasks:
-        raise UsageError(f"no sample of {task} is selected; there are {', '.join(sorted(tasks))}")
+        raise _no_such_task(task, tasks)
     return tasks if task is None else {task: tasks[task]}
+
+
+def _rows_of_task(selection: Selection, task: str) -> list[dict[str, Any]]:
+    """Return the rows of the samples whose ids are ``task/id``."""
+    if selection.sample_ids is None:
+        raise UsageError(
+            f"--task {task}: the selection knows its samples by position only, and not their tasks"
+        )
+    rows = [row for row in _rows(selection) if row["sample_id"].startswith(f"{task}/")]
+    if not rows:
+        parts = [one.partition("/") for one in _ids(selection)]
+        raise _no_such_task(task, [name for name, slash, _ in parts if slash])
+    return rows
+
+
+def _no_such_task(task: str, known: Iterable[str]) -> UsageError:
+    names = sorted(set(known))
+    more = f", … ({len(names)})" if len(names) > _MOST_NAMED else ""
+    there = ", ".join(names[:_MOST_NAMED]) + more
+    return UsageError(
+        f"--task {task}: no such task among the selected samples; "
+        + (f"there are {there}" if names else "their ids are not of the form task/id")
+    )
 
 
 def _numbers(selection: Selection, task: str | None) -> dict[str, list[int]]:
@@ -136,6 +167,7 @@ def _for_lm_eval(numbers: Mapping[str, list[int]], path: str) -> Exported:
     tasks = ",".join(numbers)
     return Exported(
         text=f"{{\n{lines}\n}}\n",
+        k=sum(map(len, numbers.values())),
         command=(
             "lm_eval --model hf --model_args pretrained=MODEL "
             f"--tasks {shlex.quote(tasks)} --samples {shlex.quote(path)} "
@@ -162,6 +194,7 @@ def _for_inspect(tasks: Mapping[str, list[str]]) -> Exported:
     text = ",".join(selectors)
     return Exported(
         text=f"{text}\n",
+        k=len(selectors),
         command=f"inspect eval {' '.join(f'{t}.py' for t in tasks)} --model MODEL --sample-id "
         f"{shlex.quote(text)}",
         warnings=(

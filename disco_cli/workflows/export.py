@@ -21,16 +21,13 @@ class ExportResult:
     to : Target
         Whom it is for.
     exported : Exported
-        Text, command and warnings.
-    k : int
-        Number of samples.
+        Text, number of samples, command and warnings.
     path : str or None
         The file, ``None`` for standard output.
     """
 
     to: Target
     exported: Exported
-    k: int
     path: str | None
 
     def as_dict(self) -> dict[str, Any]:
@@ -38,7 +35,7 @@ class ExportResult:
         return {
             "to": self.to.value,
             "path": self.path,
-            "k": self.k,
+            "k": self.exported.k,
             "command": self.exported.command,
             "warnings": list(self.exported.warnings),
             "text": self.exported.text if self.path is None else None,
@@ -62,7 +59,7 @@ def export(
     to : Target
         Whom for.
     task : str, optional
-        The one task to export, or the task of samples that are known by position.
+        As for :func:`disco_cli.harness.export.export_selection`.
     output : Path, optional
         File to write.
     force : bool
@@ -71,7 +68,7 @@ def export(
     Raises
     ------
     DiscoError
-        If the selection is bad, its ids are not the tool's, or the file cannot be written.
+        If the selection is bad, its ids are not the tool's, there is no such task, or the file cannot be written.
     """
     chosen = read_selection(selection)
     exported = export_selection(
@@ -83,7 +80,7 @@ def export(
             raise OutputError(f"{output}: exists with other content; --force replaces it")
         with atomic_write(output) as file:
             file.write(content)
-    return ExportResult(to, exported, chosen.k, None if output is None else str(output))
+    return ExportResult(to, exported, None if output is None else str(output))
 
 
 def _has_content(path: Path, content: bytes) -> bool:

@@ -56,7 +56,12 @@ def test_samples_known_by_position_need_a_task() -> None:
 def test_one_task_of_several() -> None:
     chosen = selection(["a/1", "b/2"])
     assert json.loads(export_selection(chosen, Target.LM_EVAL, task="b").text) == {"b": [2]}
-    with pytest.raises(UsageError, match="no sample of c is selected; there are a, b"):
+    ids = export_selection(chosen, Target.IDS, task="b")
+    assert (ids.text, ids.k) == ("b/2\n", 1)
+    assert export_selection(chosen, Target.CSV, task="a").text.splitlines()[1].startswith("a/1,0,2")
+    row = json.loads(export_selection(chosen, Target.JSONL, task="b").text)
+    assert (row["sample_id"], row["position"]) == ("b/2", 2)
+    with pytest.raises(UsageError, match="--task c: no such task among the selected samples; there are a, b"):
         export_selection(chosen, Target.LM_EVAL, task="c")
 
 
@@ -93,3 +98,13 @@ def test_csv_and_jsonl_hold_the_same() -> None:
         "inclusion_probability": 0.5, "weight": 1 / 3,
     }  # fmt: skip
     assert rows[0]["score"] == ""
+
+
+@pytest.mark.parametrize("to", [Target.IDS, Target.CSV, Target.JSONL])
+def test_a_task_that_nothing_belongs_to_is_refused(to: Target) -> None:
+    with pytest.raises(UsageError, match=r"--task c: no such task .*; there are a, b$"):
+        export_selection(selection(["a/1", "b/2"]), to, task="c")
+    with pytest.raises(UsageError, match=r"--task c: no such task .* not of the form task/id"):
+        export_selection(selection(["c1", "c2"]), to, task="c")
+    with pytest.raises(UsageError, match=r"--task c: .* by position only"):
+        export_selection(selection(None), to, task="c")
