@@ -9,6 +9,7 @@ import typer
 
 from disco_cli.commands.support import (
     DEFAULT_FOLDER,
+    ROWS,
     Filters,
     Folder,
     Force,
@@ -139,7 +140,7 @@ def _rows_path(output: str | None, folder: Path) -> Path:
     from disco_cli.errors import UsageError
     from disco_cli.files.url_path import is_behind_url
 
-    path = target_path(output, folder / "backtest.jsonl")
+    path = target_path(output, folder / "backtest.jsonl", ROWS)
     if path is not None and is_behind_url(path):
         raise UsageError(f"{path}: rows are appended one by one; give a file on this machine, -o")
     if path is None:

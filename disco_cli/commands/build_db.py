@@ -8,6 +8,7 @@ import typer
 
 from disco_cli.commands.support import (
     DEFAULT_FOLDER,
+    FOLDER,
     Filters,
     Folder,
     Force,
@@ -93,7 +94,7 @@ def build_db(
             seed=seed,
         ),
         read=read_options(kind, no_answer, metric, filter_name),
-        output=target_path(output, folder / "db", allow_dash=False),
+        output=target_path(output, folder / "db", FOLDER),
         force=force,
         progress=watch(quiet=quiet),
     )

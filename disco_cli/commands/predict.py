@@ -8,6 +8,8 @@ import typer
 
 from disco_cli.commands.support import (
     DEFAULT_FOLDER,
+    LINES,
+    TABLE,
     Filters,
     Folder,
     Force,
@@ -78,6 +80,7 @@ def predict(
     from disco_cli.report import predict as report
     from disco_cli.workflows.predict import predict as run
 
+    target = target_path(output, None, LINES if as_json else TABLE)
     result = run(
         models or (),
         database=database or folder / "db",
@@ -91,7 +94,7 @@ def predict(
         result,
         as_json=as_json,
         quiet=quiet,
-        output=target_path(output, None),
+        output=target,
         force=force,
     )
     result.check(fail_under=fail_under, max_width=max_width)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from disco_cli.commands.support import (
     DEFAULT_FOLDER,
     DEFAULT_MEMORY,
+    PARQUET,
     Engine,
     Filters,
     Folder,
@@ -46,6 +47,8 @@ def score(
 ) -> None:
     """Score how much the models disagree on each sample. Writes scores.parquet.
 
+    What is written is Parquet; -o - prints tab-separated values.
+
     \b
     disco score preds/*.npz
     """
@@ -56,7 +59,7 @@ def score(
         preds or (),
         read=read_options(kind, no_answer, metric, filter_name),
         engine=engine_options(memory, threads, engine, scheduler),
-        output=target_path(output, folder / "scores.parquet"),
+        output=target_path(output, folder / "scores.parquet", PARQUET),
         force=force,
         progress=watch(quiet=quiet),
     )

@@ -8,6 +8,7 @@ import typer
 
 from disco_cli.commands.support import (
     DEFAULT_FOLDER,
+    SELECTION,
     AverageName,
     Filters,
     Folder,
@@ -92,7 +93,7 @@ def select(
         ),
         scores=scores,
         read=read_options(kind, no_answer, metric, filter_name),
-        output=target_path(output, folder / "selection.json"),
+        output=target_path(output, folder / "selection.json", SELECTION),
         force=force,
         progress=watch(quiet=quiet),
     )

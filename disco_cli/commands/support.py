@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -55,7 +56,9 @@ Output = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace a file that disco did not write.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace a file that is not known as disco's own.")
+]
 Seed = Annotated[
     int, typer.Option(min=0, metavar="N", help="Seed of everything that is left to chance.")
 ]
@@ -107,6 +110,24 @@ Scheduler = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="Join this Dask scheduler, such as tcp://host:8786."),
 ]
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a command writes, whatever the name of the file: names may not say otherwise."""
+
+    what: str
+    endings: tuple[str, ...]
+    advice: str = ""
+
+
+_ENDINGS = frozenset({".csv", ".tsv", ".json", ".jsonl", ".parquet", ".npz"})
+PARQUET = Form("Parquet", (".parquet",), ", or take tab-separated values from -o -")
+SELECTION = Form("JSON", (".json",), "; `disco export --to csv` makes a table of it")
+ROWS = Form("JSON lines, with a table as .csv beside them", (".jsonl", ".json"))
+TABLE = Form("tab-separated values", (".tsv",), ", or ask for JSON lines with --json")
+LINES = Form("JSON lines", (".jsonl", ".json"), ", or leave out --json")
+FOLDER = Form("a folder", ())
 DEFAULT_FOLDER = Path("disco-run")
 DEFAULT_MEMORY = "1GiB"
 
@@ -167,23 +188,29 @@ def whole_numbers(text: str | None, option: str) -> list[int] | None:
         raise UsageError(f"{option} {text}: give whole numbers separated by commas") from None
 
 
-def target_path(
-    output: str | None, default: Path | None, *, allow_dash: bool = True
-) -> Path | None:
-    """Return where the artifact goes; ``None`` for ``-o -``, standard output.
+def target_path(output: str | None, default: Path | None, form: Form | None = None) -> Path | None:
+    """Return where the result goes; ``None`` for ``-o -``, standard output.
 
     Raises
     ------
     UsageError
-        ``-o -`` for an artifact that is a folder.
+        ``-o -`` for an artifact that is a folder, or a name that ends as if the file were of
+        another form than it is.
     """
     if output is None:
         return default
-    if output != "-":
-        return as_path(output)
-    if not allow_dash:
-        raise UsageError("-o -: a database is a folder and cannot be written to standard output")
-    return None
+    if output == "-":
+        if form is FOLDER:
+            raise UsageError(
+                "-o -: a database is a folder and cannot be written to standard output"
+            )
+        return None
+    path: Path = as_path(output)
+    ending = path.suffix.lower()
+    if form is not None and ending in _ENDINGS and ending not in form.endings:
+        name = f"end its name in {form.endings[0]}" if form.endings else "leave out the ending"
+        raise UsageError(f"-o {output}: what is written is {form.what}; {name}{form.advice}")
+    return path
 
 
 def is_terminal(stream: Any) -> bool:

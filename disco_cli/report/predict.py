@@ -46,7 +46,11 @@ def show(
     columns = ("model", "group", *COLUMNS[1:]) if has_groups else COLUMNS
     rows = [row for p in result.predictions for row in _rows(p, has_groups=has_groups)]
     if output is not None:
-        _write(output, lines if as_json else tab_separated(columns, rows), force=force)
+        from disco_cli.files.output import write_output
+
+        table = lines if as_json else tab_separated(columns, rows)
+        write_output(output, ("\n".join(table) + "\n").encode(), force=force)
+        typer.echo(str(output))
     elif as_json:
         typer.echo("\n".join(lines))
     else:
@@ -66,14 +70,3 @@ def _rows(prediction: Prediction, *, has_groups: bool) -> list[tuple[object, ...
             for part in prediction.groups or ()
         ),
     ]
-
-
-def _write(path: Path, lines: list[str], *, force: bool) -> None:
-    from disco_cli.errors import OutputError
-    from disco_cli.files.atomic import atomic_write
-
-    if path.exists() and not force:
-        raise OutputError(f"{path}: exists; --force replaces it")
-    with atomic_write(path) as file:
-        file.write(("\n".join(lines) + "\n").encode())
-    typer.echo(str(path))

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from disco_cli.errors import OutputError
-from disco_cli.files.atomic import atomic_write
+from disco_cli.files.output import write_output
 from disco_cli.harness.export import Exported, Target, export_selection
 from disco_cli.selection.subset import read_selection
 
@@ -75,16 +74,5 @@ def export(
         chosen, to, path="samples.json" if output is None else str(output), task=task
     )
     if output is not None:
-        content = exported.text.encode()
-        if not force and output.exists() and not _has_content(output, content):
-            raise OutputError(f"{output}: exists with other content; --force replaces it")
-        with atomic_write(output) as file:
-            file.write(content)
+        write_output(output, exported.text.encode(), force=force)
     return ExportResult(to, exported, None if output is None else str(output))
-
-
-def _has_content(path: Path, content: bytes) -> bool:
-    try:
-        return path.is_file() and path.read_bytes() == content
-    except OSError:
-        return False

@@ -99,7 +99,7 @@ def check_foreign(path: Path, *, force: bool) -> None:
         return
     if path.is_dir():
         raise OutputError(f"{path}: is a folder; give a file name with -o")
-    if not _is_ours(path):
+    if path.is_file() and not _is_ours(path):  # a device or a pipe is nobody's
         raise OutputError(f"{path}: exists and was not written by disco; --force replaces it")
 
 

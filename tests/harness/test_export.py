@@ -61,7 +61,9 @@ def test_one_task_of_several() -> None:
     assert export_selection(chosen, Target.CSV, task="a").text.splitlines()[1].startswith("a/1,0,2")
     row = json.loads(export_selection(chosen, Target.JSONL, task="b").text)
     assert (row["sample_id"], row["position"]) == ("b/2", 2)
-    with pytest.raises(UsageError, match="--task c: no such task among the selected samples; there are a, b"):
+    with pytest.raises(
+        UsageError, match="--task c: no such task among the selected samples; there are a, b"
+    ):
         export_selection(chosen, Target.LM_EVAL, task="c")
 
 
