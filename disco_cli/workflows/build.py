@@ -192,7 +192,22 @@ def build_db(
         database=database,
         errors=errors,
         path=None if output is None else str(output),
-        notes=(*benchmark.notes, *references.notes),
+        notes=(*benchmark.notes, *references.notes, *_truth_notes(references, evidence, recipe)),
+    )
+
+
+def _truth_notes(
+    references: References, evidence: Evidence | None, recipe: Recipe
+) -> tuple[str, ...]:
+    """Say what a truth in units of its own costs."""
+    if references.comparable or evidence is None or recipe is not Recipe.AUTO:
+        return ()
+    return (
+        (
+            f"the {references.metric} is not the mean of what the models got on the samples, but "
+            "in units of its own: no auto, no offset-ridge and no --groups, and the status of a "
+            "model is told without them, more coarsely"
+        ),
     )
 
 

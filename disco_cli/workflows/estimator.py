@@ -19,12 +19,11 @@ from disco_cli.estimation.pca import Pca
 from disco_cli.estimation.regressors import LinearEstimator
 from disco_cli.estimation.signature import add_label_columns, fill_missing, flatten, project
 from disco_cli.estimation.truth import weighted_mean
+from disco_cli.workflows.lacking import LINEAR, why_no_groups, why_no_predictor
 from disco_cli.workflows.target import Target
 
 MIN_SHARE = 0.5
 """A target must have answered at least this share of the K samples."""
-LINEAR = ("ridge", "anchored-ridge", "offset-ridge", "blend")
-PREDICTORS = ("auto", "rf", "knn", *LINEAR)
 EXTRAPOLATED = "extrapolated"
 UNFAMILIAR = "unfamiliar"
 IN_RANGE = "in-range"
@@ -108,7 +107,7 @@ class Estimator:
     database : Database
         The opened database.
     predictor : str or None
-        One of ``PREDICTORS``; ``None`` for the database's own.
+        One of ``lacking.PREDICTORS``; ``None`` for the database's own.
 
     Raises
     ------
@@ -124,13 +123,9 @@ class Estimator:
         self._database = database
         self._known = database.references
         self._has_labels = bool(parameters["is_label_aware"])
-        part = {"auto": "recipe.npz", "rf": "rf.pkl", "knn": "pca.npz"}.get(self.name, "linear.npz")
-        if self.name not in PREDICTORS or part not in database.parts:
-            message = (
-                f"--predictor {self.name}: this database (recipe {parameters['recipe']}, metric "
-                f"{database.manifest.metric}) does not have it"
-            )
-            raise UsageError(message)
+        reason = why_no_predictor(database, self.name)
+        if reason is not None:
+            raise UsageError(f"--predictor {self.name}: {reason}")
         pca = database.arrays("pca.npz")
         self._pca = Pca(
             pca["mean"], pca["components"], pca["variance"], float(pca["total_variance"])
@@ -157,9 +152,9 @@ class Estimator:
         arrays = self._database.arrays("linear.npz")
         try:
             return LinearEstimator.from_arrays(arrays, self.name)
-        except KeyError:
-            message = f"--predictor {self.name}: needs a selection that is drawn at random"
-            raise UsageError(message) from None
+        except KeyError as error:
+            message = f"linear.npz: {error.args[0]} is missing; run `disco build-db` again"
+            raise ArtifactError(message) from None
 
     def predict(self, target: Target, level: float, *, by_group: bool) -> Prediction:
         """Return the estimate of one target with all that is said about it.
@@ -365,15 +360,12 @@ class Estimator:
         return []
 
     def _groups(self, target: Target, level: float) -> tuple[GroupEstimate, ...]:
-        names = self._known.get("group_names", np.empty(0))
-        if self._recipe is None or len(names) == 0:
-            message = (
-                "--groups: needs groups in the prediction files and a database of the recipe auto"
-            )
-            raise UsageError(message)
+        reason = why_no_groups(self._database)
+        if reason is not None or self._recipe is None:
+            raise UsageError(f"--groups: {reason}")
         y = self._responses(target)
         found = []
-        for code, name in enumerate(names.tolist()):
+        for code, name in enumerate(self._known["group_names"].tolist()):
             part = self._recipe.estimate(y, level, np.array([code]))
             found.append(GroupEstimate(str(name), part.estimate, part.low, part.high))
         return tuple(found)

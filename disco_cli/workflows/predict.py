@@ -101,7 +101,7 @@ def predict(
     selection : Path, optional
         ``selection.json`` beside the database; refused when the database is of another one.
     predictor : str, optional
-        One of ``estimator.PREDICTORS``; the database's own by default.
+        One of ``lacking.PREDICTORS``; the database's own by default.
     level : float
         Coverage of the interval, above 0 and below 1.
     by_group : bool
