@@ -22,6 +22,7 @@ from disco_cli.commands.support import (
     Quiet,
     Seed,
     command,
+    given,
     read_options,
     target_path,
     watch,
@@ -98,7 +99,10 @@ def build_db(
         force=force,
         progress=watch(quiet=quiet),
     )
-    report.show(result, as_json=as_json, quiet=quiet)
+    told = given(folder, kind=kind, metrics=metric, filters=filter_name)
+    report.show(
+        result, told, selection=selection or folder / "selection.json", as_json=as_json, quiet=quiet
+    )
 
 
 app = command(build_db)

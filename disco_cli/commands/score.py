@@ -22,6 +22,7 @@ from disco_cli.commands.support import (
     Threads,
     command,
     engine_options,
+    given,
     read_options,
     target_path,
     watch,
@@ -63,7 +64,8 @@ def score(
         force=force,
         progress=watch(quiet=quiet),
     )
-    report.show(result, as_json=as_json, quiet=quiet)
+    told = given(folder)
+    report.show(result, told, as_json=as_json, quiet=quiet)
 
 
 app = command(score)

@@ -24,6 +24,7 @@ from disco_cli.commands.support import (
     RecipeName,
     Seed,
     command,
+    given,
     read_options,
     target_path,
     watch,
@@ -97,7 +98,8 @@ def select(
         force=force,
         progress=watch(quiet=quiet),
     )
-    report.show(result, as_json=as_json, quiet=quiet)
+    told = given(folder, preds, kind, no_answer, metric, filter_name)
+    report.show(result, told, as_json=as_json, quiet=quiet)
 
 
 app = command(select)

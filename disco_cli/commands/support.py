@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from disco_cli.disagreement.plan import EngineOptions
     from disco_cli.progress import Progress
+    from disco_cli.report.hints import Given
     from disco_cli.workflows.inputs import ReadOptions
 
 
@@ -148,6 +150,26 @@ def read_options(
         counts_no_answer=no_answer == "wrong",
         logs=ImportOptions(metrics=tuple(metrics or ()), filters=tuple(filters or ())),
     )
+
+
+def given(
+    folder: Path,
+    preds: list[str] | None = None,
+    kind: str = "auto",
+    no_answer: str = "missing",
+    metrics: list[str] | None = None,
+    filters: list[str] | None = None,
+) -> Given:
+    """Return what the next command will need again, for its hint."""
+    from disco_cli.report.hints import Given
+
+    is_default = folder == DEFAULT_FOLDER and "DISCO_DIR" not in os.environ
+    reading = [] if kind == "auto" else ["--kind", kind]
+    reading += [] if no_answer == "missing" else ["--no-answer", no_answer]
+    for option, names in (("--metric", metrics), ("--filter", filters)):
+        reading += [word for name in names or () for word in (option, name)]
+    words = () if is_default else ("--dir", str(folder))
+    return Given(folder, words, tuple(preds or ()), tuple(reading))
 
 
 def engine_options(

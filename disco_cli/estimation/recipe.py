@@ -151,7 +151,7 @@ def choose_share(
             safe,
             (),
             (),
-            f"auto: all samples drawn from strata; {len(Y)} models are too few to compare shares",
+            f"auto: all samples drawn from strata; too few models ({len(Y)}) to compare shares",
         )
     if _seconds_needed(len(Y), Y.shape[1], k) > _PATIENCE_SECOND:
         return Choice(

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import typer
 
 from disco_cli.report.console import print_json, say, say_all
+from disco_cli.report.hints import Given
 from disco_cli.report.tables import print_rows
 from disco_cli.selection.choose import Method
 from disco_cli.workflows.build import BuildResult
 
 
-def show(result: BuildResult, *, as_json: bool, quiet: bool) -> None:
+def show(result: BuildResult, given: Given, *, selection: Path, as_json: bool, quiet: bool) -> None:
     """Print the database's path; the cross-validated errors beside the baselines on stderr."""
     manifest = result.database.manifest
     say_all(result.notes, quiet=quiet)
@@ -30,9 +33,22 @@ def show(result: BuildResult, *, as_json: bool, quiet: bool) -> None:
     if as_json:
         print_json(result.as_dict())
     elif result.path is not None:
-        if not quiet:
-            say("next: disco predict NEW_MODEL…; disco export lists the samples to run it on")
+        say_all(_next(result.path, given, selection), quiet=quiet)
         typer.echo(result.path)
+
+
+def _next(path: str, given: Given, selection: Path) -> list[str]:
+    """Return how to go on; ``predict`` by itself looks for database and selection in the folder."""
+    by_itself = selection == given.folder / "selection.json"
+    export = given.command("export", *(() if by_itself else (str(selection),)), "--to", "ids")
+    if by_itself and path == str(given.folder / "db"):
+        predict = given.command("predict", *given.reading)
+    else:
+        predict = replace(given, folder_words=("--db", path)).command("predict", *given.reading)
+    return [
+        f"next: run a new model on the samples that are listed by: {export}",
+        f"then: {predict} NEW_MODEL",
+    ]
 
 
 def _caveat(result: BuildResult) -> str:

@@ -8,13 +8,16 @@ import typer
 
 from disco_cli.disagreement.scores_file import scores_table
 from disco_cli.report.console import print_json, say_all
+from disco_cli.report.hints import Given
 from disco_cli.report.tables import print_rows
 from disco_cli.workflows.score import ScoreResult
 
+_USUAL_K = 100
 
-def show(result: ScoreResult, *, as_json: bool, quiet: bool) -> None:
+
+def show(result: ScoreResult, given: Given, *, as_json: bool, quiet: bool) -> None:
     """Print the artifact's path, or its content when it was not written; a summary on stderr."""
-    say_all([*result.notes, *_summary(result)], quiet=quiet)
+    say_all([*result.notes, *_summary(result), *_next(result, given)], quiet=quiet)
     if as_json:
         print_json(result.as_dict())
     elif result.path is not None:
@@ -39,9 +42,15 @@ def _summary(result: ScoreResult) -> list[str]:
     lines += _health(result, facts["health"])
     if facts["n_unanswered"]:
         lines.append(f"{facts['n_unanswered']} samples were answered by no model")
-    if result.path is not None:
-        lines.append(f"next: disco select --method pds --scores {result.path} --k 100")
     return lines
+
+
+def _next(result: ScoreResult, given: Given) -> list[str]:
+    if result.path is None:
+        return []
+    k = min(_USUAL_K, result.content.samples.n)
+    words = ("select", "--method", "pds", "--scores", result.path, "--k", str(k))
+    return [f"next: {given.command(*words)}"]
 
 
 def _health(result: ScoreResult, facts: dict[str, Any] | None) -> list[str]:

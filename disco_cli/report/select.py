@@ -5,12 +5,14 @@ from __future__ import annotations
 import typer
 
 from disco_cli.report.console import print_json, say_all
+from disco_cli.report.hints import Given
+from disco_cli.workflows.learn import MIN_MODELS
 from disco_cli.workflows.select import SelectResult
 
 
-def show(result: SelectResult, *, as_json: bool, quiet: bool) -> None:
+def show(result: SelectResult, given: Given, *, as_json: bool, quiet: bool) -> None:
     """Print the artifact's path, or its content when it was not written; a summary on stderr."""
-    say_all([*result.notes, *_summary(result)], quiet=quiet)
+    say_all([*result.notes, *_summary(result), *_next(result, given)], quiet=quiet)
     if as_json:
         print_json(result.as_dict())
     elif result.path is not None:
@@ -43,8 +45,23 @@ def _summary(result: SelectResult) -> list[str]:
             f"mean score of the models: {result.subset_score:.4f} on these, "
             f"{result.full_score:.4f} on all ({gap:+.4f}; {reason})"
         )
-    if result.path is not None:
-        lines.append("next: disco build-db PREDS…")
+    return lines
+
+
+def _next(result: SelectResult, given: Given) -> list[str]:
+    if result.path is None:
+        return []
+    if result.n_models < MIN_MODELS:
+        had = f"{result.n_models} model{'' if result.n_models == 1 else 's'}"
+        return [f"next: more reference models: disco build-db needs {MIN_MODELS}, this was {had}"]
+    elsewhere = result.path != str(given.folder / "selection.json")
+    words = ("--selection", result.path) if elsewhere else ()
+    lines = [f"next: {given.command('build-db', *words, reads=True)}"]
+    if result.full_score is None:
+        lines.append(
+            "it needs known full scores, as nobody knows what is right: `scores` in the files, or "
+            "--truth SCORES.csv"
+        )
     return lines
 
 

@@ -40,6 +40,8 @@ class SelectResult:
     ----------
     selection : Selection
         The K samples.
+    n_models : int
+        M, the number of models that they were selected by.
     full_score, subset_score : float or None
         Mean over models of the score on all N and on the K samples, where labels or responses
         exist; on the K samples weighted by the design, where there is one.
@@ -53,6 +55,7 @@ class SelectResult:
     """
 
     selection: Selection
+    n_models: int
     full_score: float | None
     subset_score: float | None
     biased: bool
@@ -66,6 +69,7 @@ class SelectResult:
             "path": self.path,
             "method": selection.method,
             "k": selection.k,
+            "n_models": self.n_models,
             "n_samples": selection.n_samples,
             "seed": selection.seed,
             "parameters": selection.parameters,
@@ -131,9 +135,10 @@ _STRATIFIED = (Method.PDS, Method.JSD, Method.RANDOM, Method.STRATIFIED_RANDOM)
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A draw, on which samples, and what the artifact and the person should know of it."""
+    """A draw, on which samples and of how many models, and what the artifact and the person should know of it."""
 
     samples: Samples
+    n_models: int
     draw: Draw
     parameters: dict[str, Any]
     accuracy: NDArray[np.float64] | None
@@ -204,6 +209,7 @@ def select(
     full, subset = _mean_scores(drawn, options.average)
     return SelectResult(
         selection=selection,
+        n_models=drawn.n_models,
         full_score=full,
         subset_score=subset,
         biased=draw.weights is None or RANDOM not in draw.roles,
@@ -235,7 +241,8 @@ def draw_samples(
     with single_threaded():
         draw, parameters, found = _draw_from_evidence(evidence, options, progress)
     accuracy = None if evidence.is_proxy else _mean_over_models(evidence.Y)
-    return _Drawn(benchmark.samples, draw, parameters, accuracy, (*notes, *found))
+    n_models = len(benchmark.models)
+    return _Drawn(benchmark.samples, n_models, draw, parameters, accuracy, (*notes, *found))
 
 
 def _draw_by_chance(benchmark: Benchmark, options: SelectOptions) -> _Drawn:
@@ -254,7 +261,7 @@ def _draw_by_chance(benchmark: Benchmark, options: SelectOptions) -> _Drawn:
         models = range(len(benchmark.models))
         accuracy = _mean_over_models(read_correctness(benchmark, m) for m in models)
     parameters = {"stratify": groups is not None}
-    return _Drawn(samples, draw, parameters, accuracy, benchmark.notes)
+    return _Drawn(samples, len(benchmark.models), draw, parameters, accuracy, benchmark.notes)
 
 
 def _draw_from_evidence(
@@ -323,7 +330,8 @@ def _draw_from_scores(
     error_rate = content.scores.error_rate
     accuracy = None if error_rate is None else 1 - error_rate
     parameters = {"stratify": groups is not None}
-    return _Drawn(content.samples, draw, parameters, accuracy, notes)
+    n_models = int(content.scores.n_models.max(initial=0))
+    return _Drawn(content.samples, n_models, draw, parameters, accuracy, notes)
 
 
 def _groups(samples: Samples, options: SelectOptions) -> NDArray[np.str_] | None:
