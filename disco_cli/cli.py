@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -12,7 +13,7 @@ from typer.core import TyperGroup
 
 from disco_cli import __version__
 from disco_cli.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, DiscoError
-from disco_cli.report.console import say
+from disco_cli.report.console import free_terminal, put, say
 
 COMMANDS = {
     "score": "score",
@@ -47,10 +48,14 @@ class DiscoGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command and turn the errors that a user can mend into exit codes."""
         try:
-            result = super().invoke(ctx)
+            try:
+                result = super().invoke(ctx)
+            finally:
+                free_terminal()
             sys.stdout.flush()
         except DiscoError as error:
-            say(f"error: {' '.join(str(error).split())}")
+            for message in error.messages:
+                say(f"error: {' '.join(message.split())}")
             raise typer.Exit(error.exit_code) from None
         except BrokenPipeError:
             _discard_output()  # the reader (head, less) has seen enough
@@ -79,7 +84,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"disco {__version__}")
+        put(f"disco {__version__}")
         raise typer.Exit
 
 
@@ -99,6 +104,7 @@ def common(
 def main() -> None:
     """Run the command line, and say in one line where its results could not be written."""
     _replace_closed_streams()
+    _spell_out_what_cannot_be_encoded()
     try:
         try:
             app()
@@ -114,10 +120,22 @@ def main() -> None:
 
 
 def _replace_closed_streams() -> None:
-    """Let a command run where stdout or stderr is closed, as in some schedulers."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+    """Let a command run where stderr is closed, and fail where a closed stdout would lose data.
+
+    Both numbers are taken by a device, or the next file that is opened would receive the output.
+    """
+    if sys.stdout is None:
+        unwritable = os.open(os.devnull, os.O_RDONLY)
+        sys.stdout = open(unwritable, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+
+
+def _spell_out_what_cannot_be_encoded() -> None:
+    """Let no name of a file or model end the program, in whatever encoding the streams are."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _discard_output() -> None:

@@ -17,9 +17,22 @@ EXIT_INTERRUPTED = 130
 
 
 class DiscoError(Exception):
-    """Base class of every error that a user can cause or mend."""
+    """Base class of every error that a user can cause or mend.
+
+    Parameters
+    ----------
+    *messages : str
+        What is wrong, a message for each thing that is; each becomes a line of its own.
+    """
 
     exit_code = EXIT_BUG
+
+    def __init__(self, *messages: str) -> None:
+        super().__init__(*messages)
+        self.messages = messages
+
+    def __str__(self) -> str:
+        return "; ".join(self.messages)
 
 
 class UsageError(DiscoError):
@@ -53,6 +66,6 @@ class ArtifactError(DiscoError):
 
 
 class GateError(DiscoError):
-    """A quality gate (``--fail-under``, ``--max-width``) that was not met."""
+    """A quality gate (``--fail-under``, ``--max-width``, ``--fail-on``) that was not met."""
 
     exit_code = EXIT_GATE

@@ -64,6 +64,12 @@ Force = Annotated[
 Seed = Annotated[
     int, typer.Option(min=0, metavar="N", help="Seed of everything that is left to chance.")
 ]
+Level = Annotated[
+    float,
+    typer.Option(
+        "--level", metavar="LEVEL", help="Coverage of the intervals, above 0 and below 1."
+    ),
+]
 KindName = Annotated[
     Literal["auto", "probabilities", "logits", "log-probabilities", "labels", "responses"],
     typer.Option("--kind", help="What the values are; auto decides per file and says so."),
@@ -208,6 +214,11 @@ def whole_numbers(text: str | None, option: str) -> list[int] | None:
         return [int(word) for word in text.split(",")]
     except ValueError:
         raise UsageError(f"{option} {text}: give whole numbers separated by commas") from None
+
+
+def words(text: str | None) -> tuple[str, ...]:
+    """Return the words of a text such as ``pds,jsd``; none of ``None``."""
+    return tuple(word.strip() for word in (text or "").split(",") if word.strip())
 
 
 def target_path(output: str | None, default: Path | None, form: Form | None = None) -> Path | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from disco_cli.errors import OutputError
 from disco_cli.files.atomic import atomic_write
-from disco_cli.report.console import print_json, say_all
+from disco_cli.report.console import put_json, say_all
 from disco_cli.report.tables import print_rows
 from disco_cli.workflows.backtest import BacktestResult, method_dict
 
@@ -73,7 +73,7 @@ def show(result: BacktestResult, table: Path, *, as_json: bool, quiet: bool) -> 
     )
     say_all([measured, f"rows: {result.path}  table: {table}"], quiet=quiet)
     if as_json:
-        print_json(result.as_dict())
+        put_json(result.as_dict())
     elif sys.stdout.isatty():
         rows = [[_short(name, line[name]) for name in TERMINAL] for line in lines]
         print_rows(tuple(TERMINAL.values()), rows, n_keys=2)

@@ -6,9 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import typer
-
-from disco_cli.report.console import print_json, say, say_all
+from disco_cli.report.console import put, put_json, say, say_all
 from disco_cli.report.hints import Given
 from disco_cli.report.tables import print_rows
 from disco_cli.selection.choose import Method
@@ -31,10 +29,10 @@ def show(result: BuildResult, given: Given, *, selection: Path, as_json: bool, q
         print_rows(("left-out reference models", "mean absolute error"), rows, stream=sys.stderr)
         say(_caveat(result))
     if as_json:
-        print_json(result.as_dict())
+        put_json(result.as_dict())
     elif result.path is not None:
         say_all(_next(result.path, given, selection), quiet=quiet)
-        typer.echo(result.path)
+        put(result.path)
 
 
 def _next(path: str, given: Given, selection: Path) -> list[str]:

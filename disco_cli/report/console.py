@@ -2,37 +2,104 @@
 
 from __future__ import annotations
 
+import codecs
 import json
-from collections.abc import Iterable
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import TextIO
 
-import typer
+_NEXT = "next: "
+_running: list[Callable[[], None]] = []
 
 
 def say(text: str) -> None:
-    """Print a message for the person as one line on stderr.
+    """Print a message for the person as one line on stderr, wrapped at words on a terminal.
 
     A name from a file may hold line breaks or codes that command a terminal; they are replaced.
     Nobody has to read the messages: a command does not fail because stderr is full or closed.
     """
+    free_terminal()
     with suppress(OSError):
-        typer.echo(printable(text), err=True)
+        sys.stderr.write(_wrapped(printable(text), sys.stderr) + "\n")
+        sys.stderr.flush()
 
 
 def printable(text: str) -> str:
-    """Return a text without line breaks and control codes."""
+    """Return a text without line breaks, and with control codes and stray bytes spelt out."""
+    if text.isprintable():
+        return text
     return "".join(
-        c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text
+        c if c.isprintable() else " " if c.isspace() else c.encode("unicode_escape").decode()
+        for c in text
     )
 
 
 def say_all(lines: Iterable[str], *, quiet: bool) -> None:
     """Print messages on stderr unless ``--quiet``."""
+    free_terminal()
     if not quiet:
         for line in lines:
             say(line)
 
 
-def print_json(data: object) -> None:
-    """Print one JSON object on one line of stdout; NaN becomes null."""
-    typer.echo(json.dumps(data, ensure_ascii=False, allow_nan=False))
+def put(text: str, *, end: str = "\n") -> None:
+    """Print a line on stdout; what the stream cannot encode is spelt out."""
+    sys.stdout.write(f"{text}{end}")
+
+
+def put_json(data: object) -> None:
+    """Print one JSON object on one line of stdout; NaN is refused."""
+    put(json_line(data, sys.stdout.encoding))
+
+
+def json_line(data: object, encoding: str | None = "utf-8") -> str:
+    """Return JSON on one line that is valid in whatever is written with this encoding."""
+    return as_valid_json(json.dumps(data, ensure_ascii=False, allow_nan=False), encoding)
+
+
+def as_valid_json(text: str, encoding: str | None = "utf-8") -> str:
+    """Return a JSON text with escapes for what may not stand in it as it is.
+
+    In UTF-8 these are the bytes of a name that are no text; elsewhere all that is not ASCII.
+    """
+    is_unicode = codecs.lookup(encoding or "ascii").name == "utf-8"
+    # Such characters stand inside of strings only, where an escape means the same.
+    special = r"[\ud800-\udfff]" if is_unicode else r"[^\x00-\x7f]"
+    return re.sub(special, lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def occupy_terminal(release: Callable[[], None]) -> None:
+    """Remember how to end what is drawn on the terminal, before anything else is printed there."""
+    _running.append(release)
+
+
+def free_terminal() -> None:
+    """End whatever is drawn on the terminal, so that it leaves no trace and the cursor shows."""
+    while _running:
+        _running.pop()()
+
+
+def _wrapped(text: str, stream: TextIO) -> str:
+    """Break a message for a terminal at words; a command to be copied stays whole."""
+    if not stream.isatty() or text.startswith(_NEXT):
+        return text
+    return textwrap.fill(
+        text,
+        _width(stream),
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _width(stream: TextIO) -> int:
+    """Return the columns of the terminal that a stream is, which stdout need not be."""
+    with suppress(KeyError, ValueError):
+        return max(int(os.environ["COLUMNS"]), 20)
+    with suppress(OSError, ValueError):
+        return max(os.get_terminal_size(stream.fileno()).columns, 20)
+    return 80

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import typer
+import sys
 
-from disco_cli.report.console import print_json, say_all
+from disco_cli.harness.export import Target
+from disco_cli.report.console import as_valid_json, put, put_json, say_all
 from disco_cli.workflows.export import ExportResult
 from disco_cli.workflows.import_logs import ImportResult
 
@@ -14,10 +15,10 @@ def show_import(result: ImportResult, *, as_json: bool, quiet: bool) -> None:
     say_all([*result.notes, *_found(result)], quiet=quiet)
     if as_json:
         for row in result.as_dicts():
-            print_json(row)
+            put_json(row)
         return
     for path in result.paths:
-        typer.echo(path)
+        put(path)
 
 
 def _found(result: ImportResult) -> list[str]:
@@ -38,8 +39,11 @@ def show_export(result: ExportResult, *, as_json: bool, quiet: bool) -> None:
         lines.append(f"next: {exported.command}")
     say_all(lines, quiet=quiet)
     if as_json:
-        print_json(result.as_dict())
+        put_json(result.as_dict())
     elif result.path is None:
-        typer.echo(exported.text, nl=False)
+        text = exported.text
+        if result.to is Target.JSONL:
+            text = as_valid_json(text, sys.stdout.encoding)
+        put(text, end="")
     else:
-        typer.echo(result.path)
+        put(result.path)

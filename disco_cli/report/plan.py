@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from disco_cli.report.console import print_json, say_all
+from disco_cli.report.console import put_json, say_all
 from disco_cli.report.tables import print_rows
 from disco_cli.workflows.plan import PlanResult
 
@@ -28,7 +28,7 @@ def show(result: PlanResult, *, as_json: bool, quiet: bool) -> None:
     """Print the plan; what it means in words goes to stderr."""
     say_all([*result.notes, *_summary(result)], quiet=quiet)
     if as_json:
-        print_json(result.as_dict())
+        put_json(result.as_dict())
         return
     lines = [row.as_dict() for row in result.rows]
     if sys.stdout.isatty():

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from pathlib import Path
 
-import typer
-
-from disco_cli.report.console import say_all
+from disco_cli.report.console import json_line, put, say_all
 from disco_cli.report.tables import print_rows, tab_separated
 from disco_cli.workflows.estimator import Prediction
 from disco_cli.workflows.predict import PredictResult
@@ -41,7 +39,8 @@ def show(
             "biased, not an estimate"
         )
         say_all([note], quiet=quiet)
-    lines = [json.dumps(entry, ensure_ascii=False, allow_nan=False) for entry in result.as_dicts()]
+    encoding = sys.stdout.encoding if output is None else "utf-8"
+    lines = [json_line(entry, encoding) for entry in result.as_dicts()]
     has_groups = any(prediction.groups for prediction in result.predictions)
     columns = ("model", "group", *COLUMNS[1:]) if has_groups else COLUMNS
     rows = [row for p in result.predictions for row in _rows(p, has_groups=has_groups)]
@@ -50,9 +49,9 @@ def show(
 
         table = lines if as_json else tab_separated(columns, rows)
         write_output(output, ("\n".join(table) + "\n").encode(), force=force)
-        typer.echo(str(output))
+        put(str(output))
     elif as_json:
-        typer.echo("\n".join(lines))
+        put("\n".join(lines))
     else:
         print_rows(columns, rows, n_keys=2 if has_groups else 1)
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import typer
-
 from disco_cli.disagreement.scores_file import scores_table
-from disco_cli.report.console import print_json, say_all
+from disco_cli.report.console import put, put_json, say_all
 from disco_cli.report.hints import Given
 from disco_cli.report.tables import print_rows
 from disco_cli.workflows.score import ScoreResult
@@ -19,9 +17,9 @@ def show(result: ScoreResult, given: Given, *, as_json: bool, quiet: bool) -> No
     """Print the artifact's path, or its content when it was not written; a summary on stderr."""
     say_all([*result.notes, *_summary(result), *_next(result, given)], quiet=quiet)
     if as_json:
-        print_json(result.as_dict())
+        put_json(result.as_dict())
     elif result.path is not None:
-        typer.echo(result.path)
+        put(result.path)
     else:
         table = scores_table(result.content)
         columns = [table.column(name).to_pylist() for name in table.column_names]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import typer
+import sys
 
-from disco_cli.report.console import print_json, say_all
+from disco_cli.report.console import as_valid_json, put, put_json, say_all
 from disco_cli.report.hints import Given
 from disco_cli.workflows.learn import MIN_MODELS
 from disco_cli.workflows.select import SelectResult
@@ -14,11 +14,11 @@ def show(result: SelectResult, given: Given, *, as_json: bool, quiet: bool) -> N
     """Print the artifact's path, or its content when it was not written; a summary on stderr."""
     say_all([*result.notes, *_summary(result), *_next(result, given)], quiet=quiet)
     if as_json:
-        print_json(result.as_dict())
+        put_json(result.as_dict())
     elif result.path is not None:
-        typer.echo(result.path)
+        put(result.path)
     else:
-        typer.echo(result.selection.to_json(), nl=False)
+        put(as_valid_json(result.selection.to_json(), sys.stdout.encoding), end="")
 
 
 def _summary(result: SelectResult) -> list[str]:

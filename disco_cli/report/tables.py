@@ -56,7 +56,7 @@ def _print_table(
     from rich.text import Text
 
     console = Console(file=out)
-    cells = [[printable(_cell(value, "-", digits=4)) for value in row] for row in rows]
+    cells = [[_cell(value, "-", digits=4) for value in row] for row in rows]
     numeric = [_is_numeric([row[i] for row in rows]) for i in range(len(columns))]
     widths = [
         max(map(cell_len, (name, *column))) for name, *column in zip(columns, *cells, strict=True)
@@ -110,4 +110,5 @@ def _cell(value: Any, missing: str, *, digits: int) -> str:
     if isinstance(value, float):
         return f"{value:.{digits}f}"
     # A tab or line break inside a name would break the row it stands in.
-    return " ".join(str(value).split()) if isinstance(value, str) else str(value)
+    # and so might a control code the terminal.
+    return printable(" ".join(value.split())) if isinstance(value, str) else str(value)
