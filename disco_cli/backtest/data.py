@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from disco_cli.errors import InputError
+from disco_cli.errors import InputError, UsageError
 from disco_cli.estimation.truth import Average, full_scores, sample_weights
 from disco_cli.files.align import align, has_correctness, read_probabilities, responses
 from disco_cli.files.location import expand
@@ -108,11 +108,13 @@ class FileSource:
 
         Raises
         ------
+        UsageError
+            If there is no path.
         InputError
             If a file is bad, or nothing tells whether answers are right.
         """
         if not self.paths:
-            raise InputError("no prediction files given: the pattern matched nothing?")
+            raise UsageError("no prediction files given: the pattern matched nothing?")
         files = open_inputs(expand(self.paths), self.kind, self.logs)
         return load(align(files, counts_no_answer=self.counts_no_answer), self.average)
 

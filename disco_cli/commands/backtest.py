@@ -15,6 +15,7 @@ from disco_cli.commands.support import (
     Force,
     Json,
     KindName,
+    Level,
     Location,
     Metrics,
     NoAnswer,
@@ -26,6 +27,7 @@ from disco_cli.commands.support import (
     target_path,
     watch,
     whole_numbers,
+    words,
 )
 from disco_cli.files.url_path import as_path
 
@@ -75,9 +77,7 @@ def backtest(
         ),
     ] = "all",
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="How many repeats.")] = 3,
-    level: Annotated[
-        float, typer.Option(metavar="LEVEL", help="Coverage that intervals are made for.")
-    ] = 0.9,
+    level: Level = 0.9,
     average: Annotated[
         Literal["micro", "macro"],
         typer.Option(help="Mean over samples, or over groups of equal weight."),
@@ -114,7 +114,7 @@ def backtest(
     result = run(
         preds or (),
         ks=whole_numbers(k, "--k"),
-        methods=None if methods == "all" else _words(methods),
+        methods=None if methods == "all" else words(methods),
         split=SplitKind(split),
         seeds=seeds,
         test_share=test_share,
@@ -130,10 +130,6 @@ def backtest(
         progress=watch(quiet=quiet),
     )
     report.show(result, table, as_json=as_json, quiet=quiet)
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def _rows_path(output: str | None, folder: Path) -> Path:

@@ -11,6 +11,7 @@ from disco_cli.commands.support import (
     Filters,
     Json,
     KindName,
+    Level,
     Metrics,
     NoAnswer,
     Predictions,
@@ -47,9 +48,7 @@ def plan(
         float | None,
         typer.Option(metavar="ERROR", help="Tell the fewest samples for this mean absolute error."),
     ] = None,
-    level: Annotated[
-        float, typer.Option(metavar="LEVEL", help="Coverage of intervals and differences.")
-    ] = 0.9,
+    level: Level = 0.9,
     average: AverageName = "micro",
     seed: Seed = 0,
     kind: KindName = "auto",

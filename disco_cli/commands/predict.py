@@ -15,6 +15,7 @@ from disco_cli.commands.support import (
     Force,
     Json,
     KindName,
+    Level,
     Location,
     Metrics,
     Output,
@@ -23,6 +24,7 @@ from disco_cli.commands.support import (
     command,
     read_options,
     target_path,
+    words,
 )
 from disco_cli.files.url_path import as_path
 
@@ -43,10 +45,7 @@ def predict(
     groups: Annotated[
         bool, typer.Option("--groups", help="Estimate every group of samples, too.")
     ] = False,
-    level: Annotated[
-        float,
-        typer.Option(min=0.0, max=1.0, metavar="LEVEL", help="Coverage the interval is made for."),
-    ] = 0.9,
+    level: Level = 0.9,
     fail_under: Annotated[
         float | None,
         typer.Option(
@@ -60,6 +59,14 @@ def predict(
         typer.Option(
             metavar="WIDTH",
             help="Exit with 5 if an interval is wider than this.",
+            show_default=False,
+        ),
+    ] = None,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STATUS,…",
+            help="Exit with 5 if a status is among these: extrapolated, unfamiliar.",
             show_default=False,
         ),
     ] = None,
@@ -78,9 +85,11 @@ def predict(
     disco predict new_model.npz
     """
     from disco_cli.report import predict as report
+    from disco_cli.workflows.gates import Gates
     from disco_cli.workflows.predict import predict as run
 
     target = target_path(output, None, LINES if as_json else TABLE)
+    gates = Gates(fail_under, max_width, words(fail_on))
     result = run(
         models or (),
         database=database or folder / "db",
@@ -88,6 +97,7 @@ def predict(
         predictor=predictor,
         level=level,
         by_group=groups,
+        gates=gates,
         read=read_options(kind, metrics=metric, filters=filter_name),
     )
     report.show(
@@ -97,7 +107,7 @@ def predict(
         output=target,
         force=force,
     )
-    result.check(fail_under=fail_under, max_width=max_width)
+    result.check(gates)
 
 
 app = command(predict)

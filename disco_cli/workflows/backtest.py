@@ -20,6 +20,7 @@ from disco_cli.errors import UsageError
 from disco_cli.estimation.truth import Average
 from disco_cli.progress import SILENT, Progress
 from disco_cli.workflows.inputs import ReadOptions
+from disco_cli.workflows.options import check_level
 
 DEFAULT_READ = ReadOptions()
 
@@ -147,8 +148,7 @@ def backtest(
     """
     if ks is not None and not ks:
         raise UsageError("--k names no number of samples")
-    if not 0 < level < 1:
-        raise UsageError(f"--level must lie between 0 and 1, found {level:g}")
+    check_level(level)
     chosen = choose_methods(methods)
     source = FileSource(
         tuple(map(str, paths)), read.kind, read.counts_no_answer, average, read.logs

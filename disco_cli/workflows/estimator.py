@@ -249,14 +249,18 @@ class Estimator:
         unscored = n_possible - n_missing - n_scored
         return [f"{unscored} of {len(possible)} samples answered, not scored"] if unscored else []
 
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The range that scores can have, where that is known."""
+        if self._database.manifest.metric == ACCURACY:
+            return (0.0, 1.0)
+        return None if self._recipe is None else self._recipe.calibration.bounds
+
     def _within_bounds(self, estimate: float) -> float:
         """Return an estimate inside the range that scores can have, where that is known."""
-        bounds = None if self._recipe is None else self._recipe.calibration.bounds
-        if self._database.manifest.metric == ACCURACY:
-            bounds = (0.0, 1.0)
-        if bounds is None:
+        if self.bounds is None:
             return estimate
-        return min(max(estimate, bounds[0]), bounds[1])
+        return min(max(estimate, self.bounds[0]), self.bounds[1])
 
     def _scores_of(self, target: Target) -> NDArray[np.float64]:
         """Return the principal scores (q,) of the target's signature."""
@@ -353,11 +357,23 @@ class Estimator:
         return UNFAMILIAR if distance > self._known["gaps"].max() else IN_RANGE
 
     def _status_warnings(self, status: str) -> list[str]:
-        if status == EXTRAPOLATED and self.name in ("rf", "knn"):
-            return ["beyond the reference models: this predictor cannot follow, nor its interval"]
-        if status == EXTRAPOLATED and self.name in LINEAR:
-            return ["beyond the reference models: the interval may be too narrow"]
-        return []
+        if status == UNFAMILIAR:
+            return [
+                "unfamiliar: answers as no reference model does; the interval may be too narrow"
+            ]
+        if status != EXTRAPOLATED:
+            return []
+        if self.name in ("rf", "knn"):
+            advice = "this predictor cannot follow, nor its interval"
+        elif self.name in LINEAR:
+            advice = "the interval may be too narrow"
+        elif self._recipe is not None and self._recipe.estimator.has_design:
+            advice = (
+                "the estimate leans on the samples drawn by chance, the interval on their spread"
+            )
+        else:
+            advice = "no model like it was learned from, the interval may be too narrow"
+        return [f"extrapolated: beyond the reference models; {advice}"]
 
     def _groups(self, target: Target, level: float) -> tuple[GroupEstimate, ...]:
         reason = why_no_groups(self._database)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from disco_cli.errors import DiscoError, InputError, OutputError
+from disco_cli.errors import DiscoError, OutputError, UsageError
 from disco_cli.files.open import open_predictions
 from disco_cli.harness.choices import ImportOptions
 from disco_cli.harness.imported import ImportedTable, write_table
@@ -70,7 +70,7 @@ def import_logs(
         If a log cannot be used, a choice is missing, or a file cannot be written.
     """
     if not paths:
-        raise InputError("no logs given: the pattern matched nothing?")
+        raise UsageError("no logs given: the pattern matched nothing?")
     imported = read_logs(tool, paths, options)
     targets = [output / table.file_name for table in imported.tables]
     for table, target in zip(imported.tables, targets, strict=True):

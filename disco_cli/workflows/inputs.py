@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from disco_cli.errors import InputError, OutputError
+from disco_cli.errors import OutputError, UsageError
 from disco_cli.files.align import align, read_correctness, read_probabilities
 from disco_cli.files.location import expand
 from disco_cli.files.matrix import Benchmark, Kind, PredictionFile, Rows
@@ -48,11 +48,13 @@ def open_files(paths: Sequence[str | Path], options: ReadOptions) -> list[Predic
 
     Raises
     ------
+    UsageError
+        No path is given.
     InputError
-        No path is given, or a file is bad.
+        A file is bad.
     """
     if not paths:
-        raise InputError("no prediction files given: the pattern matched nothing?")
+        raise UsageError("no prediction files given: the pattern matched nothing?")
     return open_inputs(expand(paths), options.kind, options.logs)
 
 
@@ -61,8 +63,10 @@ def open_benchmark(paths: Sequence[str | Path], options: ReadOptions) -> Benchma
 
     Raises
     ------
+    UsageError
+        No path is given.
     InputError
-        No path is given, a file is bad, or the files do not fit together.
+        A file is bad, or the files do not fit together.
     """
     return align(open_files(paths, options), counts_no_answer=options.counts_no_answer)
 

@@ -25,6 +25,7 @@ from disco_cli.selection.factors import complete_responses
 from disco_cli.threads import single_threaded
 from disco_cli.workflows.evidence import Evidence, gather_evidence
 from disco_cli.workflows.inputs import ReadOptions, open_benchmark
+from disco_cli.workflows.options import check_level
 
 DEFAULT_KS = (10, 30, 60, 100, 200, 400, 1000)
 """Those that are at most half of the benchmark are measured."""
@@ -151,8 +152,7 @@ def plan(
     DiscoError
         There are too few models, a number does not fit them, or a file is bad.
     """
-    if not 0 < level < 1:
-        raise UsageError(f"--level {level:g}: choose a level between 0 and 1")
+    check_level(level)
     if target_error is not None and target_error <= 0:
         raise UsageError(f"--target-error {target_error:g}: choose an error above 0")
     benchmark = open_benchmark(paths, read or ReadOptions())

@@ -11,12 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from disco_cli.database import Database, load_database
-from disco_cli.errors import ArtifactError, GateError, InputError, UsageError
+from disco_cli.errors import ArtifactError, InputError
 from disco_cli.files.align import gather_notes
 from disco_cli.selection.subset import read_selection
 from disco_cli.workflows.estimator import Estimator, IncompleteTargetError, Prediction
+from disco_cli.workflows.gates import Gates
 from disco_cli.workflows.inputs import ReadOptions, open_files
+from disco_cli.workflows.options import check_level
 from disco_cli.workflows.target import read_targets
+
+OPEN = Gates()
+"""Gates that everything passes."""
 
 
 @dataclass(frozen=True)
@@ -44,40 +49,19 @@ class PredictResult:
         """Return what ``--json`` prints, an object per line."""
         return [asdict(prediction) for prediction in self.predictions]
 
-    def check(self, *, fail_under: float | None, max_width: float | None) -> None:
-        """Hold the result against what was asked for: every model, and a quality gate.
+    def check(self, gates: Gates = OPEN) -> None:
+        """Hold the result against what was asked for: every model, and quality gates.
 
         Raises
         ------
         InputError
             Some models lack too many samples to be estimated.
         GateError
-            An estimate is lower than ``fail_under``, or an interval wider than ``max_width`` or
-            not available.
+            Some estimates do not pass the gates.
         """
         if self.refused:
-            raise InputError(_summary(self.refused))
-        failed = [_failure(found, fail_under, max_width) for found in self.predictions]
-        messages = [message for message in failed if message is not None]
-        if messages:
-            raise GateError("; ".join(messages))
-
-
-def _failure(
-    prediction: Prediction, fail_under: float | None, max_width: float | None
-) -> str | None:
-    """Return why a model does not pass the gates, ``None`` if it does."""
-    name = prediction.model
-    if fail_under is not None and not prediction.estimate >= fail_under:
-        return f"{name}: estimate {prediction.estimate:.4f} is under {fail_under:g}"
-    if max_width is None:
-        return None
-    if prediction.low is None or prediction.high is None:
-        return f"{name}: no interval to hold against --max-width {max_width:g}"
-    width = prediction.high - prediction.low
-    if not width <= max_width:
-        return f"{name}: the interval is {width:.4f} wide, more than {max_width:g}"
-    return None
+            raise InputError(*self.refused)
+        gates.check(self.predictions)
 
 
 def predict(
@@ -88,6 +72,7 @@ def predict(
     predictor: str | None = None,
     level: float = 0.9,
     by_group: bool = False,
+    gates: Gates = OPEN,
     read: ReadOptions | None = None,
 ) -> PredictResult:
     """Estimate the full score of every model in the files.
@@ -106,6 +91,8 @@ def predict(
         Coverage of the interval, above 0 and below 1.
     by_group : bool
         Estimate every group of samples, too.
+    gates : Gates, optional
+        What the result will be held against; refused here where it cannot be meant.
     read : ReadOptions, optional
         How to understand the files.
 
@@ -114,13 +101,13 @@ def predict(
     DiscoError
         A file is bad or does not fit the database, or an artifact is damaged.
     """
-    if not 0 < level < 1:
-        raise UsageError(f"--level {level:g}: choose a level between 0 and 1, such as 0.9")
+    check_level(level)
+    files = open_files(paths, read or ReadOptions())
     opened = database if isinstance(database, Database) else load_database(database)
     if selection is not None and selection.exists():
         _check_selection(opened, selection)
-    files = open_files(paths, read or ReadOptions())
     estimator = Estimator(opened, predictor)
+    gates.check_unit(estimator.bounds)
     predictions: list[Prediction] = []
     refused: list[str] = []
     for file in files:
@@ -130,18 +117,13 @@ def predict(
             except IncompleteTargetError as error:  # noqa: PERF203 - the others still count
                 refused.append(str(error))
     if not predictions:
-        raise InputError(_summary(refused))
+        raise InputError(*refused)
     return PredictResult(
         predictions=tuple(predictions),
         refused=tuple(refused),
         metric=opened.manifest.metric,
         notes=gather_notes(files),
     )
-
-
-def _summary(refused: Sequence[str]) -> str:
-    more = f" (and {len(refused) - 1} more models)" if len(refused) > 1 else ""
-    return f"{refused[0]}{more}"
 
 
 def _check_selection(database: Database, path: Path) -> None:

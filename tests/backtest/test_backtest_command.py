@@ -72,7 +72,7 @@ def test_leave_one_out_by_family(disco, small, tmp_path):
         (["--split", "newest"], 2, "--split newest needs a date for every model; 12 of 12"),
         (["--cutoff", "2024-01-01"], 2, "--cutoff belongs to --split newest"),
         (["--test-share", "0"], 2, "--test-share must lie between 0 and 1, found 0"),
-        (["--level", "1"], 2, "--level must lie between 0 and 1"),
+        (["--level", "1"], 2, "--level 1: choose a level above 0 and below 1"),
         (["--families", "absent.csv"], 3, "absent.csv: cannot read the table of families"),
         (["--output", "-"], 2, "-o -: the rows are a file"),
         (["--dir", "s3://bucket/run"], 2, "give a file on this machine"),

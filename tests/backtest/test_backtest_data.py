@@ -7,7 +7,7 @@ import pytest
 
 from disco_cli.backtest import data as data_module
 from disco_cli.backtest.data import FileSource
-from disco_cli.errors import InputError
+from disco_cli.errors import InputError, UsageError
 from disco_cli.estimation.truth import Average
 
 
@@ -85,7 +85,7 @@ def test_files_without_labels_are_refused(tmp_path):
     path = write(tmp_path, "m", predictions=np.full((4, 2), 0.5))
     with pytest.raises(InputError, match="neither labels nor responses"):
         FileSource((path,))()
-    with pytest.raises(InputError, match="no prediction files given"):
+    with pytest.raises(UsageError, match="no prediction files given"):
         FileSource(())()
 
 

@@ -60,7 +60,7 @@ def test_empty_glob(disco, run_dir):
 
 def test_no_files_at_all(disco, run_dir):
     done = disco("select")
-    assert_refused(done, 3, "no prediction files")
+    assert_refused(done, 2, "no prediction files")
 
 
 @pytest.mark.parametrize("keep", [10, 1000, -30])

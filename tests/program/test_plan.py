@@ -83,7 +83,7 @@ def test_copies_of_a_model_are_no_models(paths, tmp_path):
         (["--k", "1"], "--k 1: the benchmark has 80 samples; choose 2 to 80"),
         (["--k", "ten"], "--k ten: give whole numbers separated by commas"),
         (["--models", "17"], "--models 17: there are 16 different reference models"),
-        (["--level", "1"], "--level 1: choose a level between 0 and 1"),
+        (["--level", "1"], "--level 1: choose a level above 0 and below 1"),
         (["--target-error", "0"], "--target-error 0: choose an error above 0"),
     ],
 )
