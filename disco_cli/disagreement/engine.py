@@ -142,14 +142,14 @@ def _score_panels_in_turn(
         panel.add_model(m, state, sums, turns)
         progress.advance(1)
 
-    figures = []
-    for panel in panels:
+    def score(panel: Panel) -> Figures:
         state, turns = panel.empty(), Turns(len(panel.blocks), 0)
         sums = np.zeros_like(state.maximum)
         models = range(len(panel.benchmark.models))
         _run([partial(add, panel, m, state, sums, turns) for m in models], n_threads, turns.stop)
-        figures.append(finish(state))
-    return figures
+        return finish(state)
+
+    return [score(panel) for panel in panels]  # a state is freed before the next is made
 
 
 def _run(tasks: Sequence[Callable[[], Any]], n_threads: int, stop: Callable[[], None]) -> list[Any]:
