@@ -10,6 +10,7 @@ from disco_cli.commands.support import (
     Json,
     KindName,
     Location,
+    Quiet,
     command,
     read_options,
 )
@@ -19,6 +20,7 @@ from disco_cli.files.url_path import as_path
 def info(
     path: Annotated[
         Location,
+        Quiet,
         typer.Argument(
             parser=as_path, metavar="PATH", help="A prediction file, an artifact or a database."
         ),
@@ -26,6 +28,7 @@ def info(
     *,
     kind: KindName = "auto",
     as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Say what a prediction file, an artifact or a database holds.
 
@@ -35,7 +38,7 @@ def info(
     from disco_cli.report import info as report
     from disco_cli.workflows.info import info as run
 
-    report.show(run(path, read=read_options(kind)), as_json=as_json)
+    report.show(run(path, read=read_options(kind)), as_json=as_json, quiet=quiet)
 
 
 app = command(info)

@@ -20,7 +20,8 @@ def print_rows(
 ) -> None:
     """Print rows as a table where somebody watches, tab-separated with a header line in a pipe.
 
-    A table that is wider than the terminal is printed in parts below each other.
+    A table that is wider than the terminal is printed in parts below each other; a row stands in the
+    first, and in those for which it has values.
 
     Parameters
     ----------
@@ -62,7 +63,11 @@ def _print_table(
         max(map(cell_len, (name, *column))) for name, *column in zip(columns, *cells, strict=True)
     ]
     for number, part in enumerate(_parts(widths, console.width, n_keys)):
+        shown = list(range(len(rows)))
         if number:
+            shown = [r for r in shown if any(rows[r][i] is not None for i in part[n_keys:])]
+            if not shown:
+                continue
             out.write("\n")
         table = Table(box=None, pad_edge=False, header_style="bold")
         for i in part:
@@ -72,9 +77,9 @@ def _print_table(
                 overflow="fold",
                 no_wrap=numeric[i],
             )
-        for row in cells:
+        for r in shown:
             # Text, not str: a name such as [red] is data and not markup.
-            table.add_row(*(Text(row[i]) for i in part))
+            table.add_row(*(Text(cells[r][i]) for i in part))
         console.print(table)
 
 

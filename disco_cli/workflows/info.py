@@ -30,7 +30,7 @@ class InfoResult:
     what : str
         ``prediction file``, ``scores``, ``selection`` or ``database``.
     facts : dict
-        Names and values.
+        Names and values: numbers, texts, truth values, and lists or dicts of these.
     notes : tuple of str
         What was taken for what.
     """
@@ -115,40 +115,39 @@ def _file_facts(files: list[PredictionFile]) -> dict[str, Any]:
         "groups": samples.groups,
         "weights": samples.weights,
         "n_options": samples.n_options,
-        "class names": samples.class_names,
+        "class_names": samples.class_names,
         "responses": next((f.read_responses for f in files if f.read_responses), None),
         "dates": next((model.date for model in models if model.date is not None), None),
         "scores": next((model.score for model in models if model.score is not None), None),
     }
     facts: dict[str, Any] = {
         "kind": file.kind.value,
-        "models": len(models),
-        "samples": samples.n,
-        "classes": max((f.n_classes for f in files if f.n_classes is not None), default=None),
+        "n_models": len(models),
+        "n_samples": samples.n,
+        "n_classes": max((f.n_classes for f in files if f.n_classes is not None), default=None),
         "dtype": str(file.dtype),
-        "beside the values": ", ".join(k for k, v in beside.items() if v is not None) or "nothing",
-        "model names": _some([model.name for model in models]),
+        "beside": [name for name, value in beside.items() if value is not None],
+        "models": [model.name for model in models],
     }
     if samples.ids is not None:
-        facts["sample ids"] = _some(samples.ids.tolist())
+        facts["sample_ids"] = samples.ids.tolist()
     if samples.groups is not None:
-        facts["groups"] = _some(np.unique(samples.groups).tolist())
+        facts["groups"] = np.unique(samples.groups).tolist()
     return facts
 
 
 def _selection_facts(selection: Selection) -> dict[str, Any]:
     draw = selection.draw
     ids = selection.sample_ids
-    names = draw.positions.tolist() if ids is None else ids.tolist()
+    names = {"position": draw.positions} if ids is None else {"sample_ids": ids}
     return {
         "method": selection.method,
         "k": selection.k,
-        "samples": selection.n_samples,
+        "n_samples": selection.n_samples,
         "seed": selection.seed,
-        "roles": ", ".join(f"{draw.roles.count(role)} {role}" for role in sorted(set(draw.roles))),
-        "known by": "position" if ids is None else "id",
-        "benchmark": selection.benchmark[:16],
-        "sample ids": _some([str(name) for name in names]),
+        "roles": {role: draw.roles.count(role) for role in sorted(set(draw.roles))},
+        "benchmark": selection.benchmark,
+        **{key: value.tolist() for key, value in names.items()},
     }
 
 
@@ -156,35 +155,28 @@ def _scores_facts(path: Path) -> dict[str, Any]:
     content = read_scores(path)
     pds = content.scores.pds
     return {
-        "samples": content.samples.n,
-        "models": int(content.scores.n_models.max(initial=0)),
-        "largest PDS": None if np.isnan(pds).all() else float(np.nanmax(pds)),
-        "error rates": content.scores.error_rate is not None,
-        "groups": content.samples.groups is not None,
+        "n_samples": content.samples.n,
+        "n_models": int(content.scores.n_models.max(initial=0)),
+        "max_pds": None if np.isnan(pds).all() else float(np.nanmax(pds)),
+        "has_error_rate": content.scores.error_rate is not None,
+        "has_groups": content.samples.groups is not None,
     }
 
 
 def _database_facts(database: Database) -> dict[str, Any]:
     manifest = database.manifest
     truth = database.references["truth"]
-    facts: dict[str, Any] = {
-        "models": manifest.n_models,
-        "samples": manifest.n_samples,
+    return {
+        "n_models": manifest.n_models,
+        "n_samples": manifest.n_samples,
         "k": database.selection.k,
-        "selection": database.selection.method,
+        "method": database.selection.method,
         "values": manifest.values,
-        "classes": manifest.n_classes,
+        "n_classes": manifest.n_classes,
         "metric": manifest.metric,
         "average": manifest.average,
-        "lowest score": float(truth.min()),
-        "highest score": float(truth.max()),
+        "lowest_score": float(truth.min()),
+        "highest_score": float(truth.max()),
+        "errors": [dict(error) for error in manifest.errors],
+        "versions": dict(manifest.versions),
     }
-    for error in manifest.errors:
-        facts[f"error of {error['title'].removeprefix('baseline: ')}"] = error["mae"]
-    facts["made with"] = ", ".join(f"{name} {v}" for name, v in manifest.versions.items())
-    return facts
-
-
-def _some(names: list[str]) -> str:
-    shown = ", ".join(names[:3])
-    return shown if len(names) <= 3 else f"{shown}, … ({len(names)})"

@@ -98,9 +98,9 @@ def test_import_csv(disco: Any, tmp_path: Path) -> None:
 def test_info_counts_all_models_of_a_table(disco: Any, tmp_path: Path) -> None:
     (tmp_path / "wide.csv").write_text("sample_id,a,b,c\nq1,1,0,1\nq2,0.5,1,0\n")
     (tmp_path / "long.csv").write_text("model,sample_id,acc\na,q1,1\na,q2,0\nb,q2,1\nb,q3,1\n")
-    assert "models\t3\n" in disco("info", "wide.csv").stdout
+    assert "n_models\t3\n" in disco("info", "wide.csv").stdout
     facts = json.loads(disco("info", "long.csv", "--json").stdout)
-    assert (facts["models"], facts["samples"], facts["model names"]) == (2, 3, "a, b")
+    assert (facts["n_models"], facts["n_samples"], facts["models"]) == (2, 3, ["a", "b"])
     assert any("'a' lacks 1 samples" in note for note in facts["notes"])
 
 
@@ -140,7 +140,7 @@ def test_score_and_info_take_logs(disco: Any) -> None:
     assert done.returncode in (3, 4)  # a folder is a database
     log = next(LM_EVAL.glob("v0.4.13_extra/*/samples_loc_wino*"))
     done = disco("info", log, "--json")
-    assert json.loads(done.stdout)["samples"] == 16
+    assert json.loads(done.stdout)["n_samples"] == 16
 
 
 def test_predict_refuses_other_contents_under_the_same_ids(disco: Any, tmp_path: Path) -> None:

@@ -52,6 +52,18 @@ def test_a_wide_table_comes_in_parts_led_by_the_keys() -> None:
     ]
 
 
+def test_later_parts_hold_the_rows_that_have_values_there() -> None:
+    rows = [("m", "(all)", 0.5, 9, None), ("m", "easy", 0.75, None, None)]
+    assert shown(("model", "group", "error", "used", "x"), rows, n_keys=2) == [
+        "model  group   error",
+        "m      (all)  0.5000",
+        "m      easy   0.7500",
+        "",
+        "model  group  used",
+        "m      (all)     9",
+    ]
+
+
 def test_long_text_folds_and_mixed_values_stand_left() -> None:
     assert shown(("model", "x"), [("ids", "abcdefghijklmnopqrstuvwxyz"), ("n", 3)]) == [
         "model  x",
