@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 from disco_cli.report.console import put_json, say_all
 from disco_cli.report.tables import print_rows
 from disco_cli.workflows.plan import PlanResult
-
-TERMINAL = {
-    "k": "k",
-    "models": "models",
-    "error": "error",
-    "error_strongest": "strongest",
-    "width": "interval",
-    "difference": "tells",
-    "random_error": "random: error",
-    "random_width": "interval",
-    "random_difference": "tells",
-}
-"""Columns on a terminal and their headings; pipes get all of them by their names."""
 
 _BOUNDS = {"exact": "about ", "at-most": "at most ", "more-than": "more than "}
 
@@ -31,12 +16,7 @@ def show(result: PlanResult, *, as_json: bool, quiet: bool) -> None:
         put_json(result.as_dict())
         return
     lines = [row.as_dict() for row in result.rows]
-    if sys.stdout.isatty():
-        rows = [[line[name] for name in TERMINAL] for line in lines]
-        print_rows(tuple(TERMINAL.values()), rows, n_keys=2)
-    else:
-        names = tuple(lines[0])
-        print_rows(names, [[line[name] for name in names] for line in lines])
+    print_rows(tuple(lines[0]), [tuple(line.values()) for line in lines], n_keys=2)
 
 
 def _summary(result: PlanResult) -> list[str]:
@@ -45,9 +25,15 @@ def _summary(result: PlanResult) -> list[str]:
     chance = f"{100 - 100 * result.level:g} %"
     lines = [
         f"{result.n_models} models, {result.n_samples} samples",
-        "error: mean absolute error of left-out models; strongest: of the strongest quarter alone",
-        f"interval: mean width at {percent}; random: of a plain random sample of k",
-        f"tells: difference between two models that chance alone exceeds in {chance} of pairs",
+        (
+            "column error is the mean absolute error of left-out models, error_strongest that of the "
+            "strongest quarter, learned from the rest"
+        ),
+        (
+            f"column width is the mean width of intervals at {percent}, difference the one that chance "
+            f"alone exceeds in {chance} of pairs of models"
+        ),
+        "columns random_… are the same of a plain random sample of k",
     ]
     if most.n_models > most.n_learned:
         lines.append(
@@ -59,7 +45,7 @@ def _summary(result: PlanResult) -> list[str]:
     if result.smallest is not None:
         bound = _BOUNDS[result.smallest.bound]
         lines.append(
-            f"error {result.target_error:g}: {bound}{result.smallest.k} samples; as a plain random "
-            f"sample {result.random_smallest}"
+            f"an error of {result.target_error:g} takes {bound}{result.smallest.k} samples, or "
+            f"{result.random_smallest} drawn plainly at random"
         )
     return lines

@@ -1,6 +1,7 @@
 """``disco plan``: lines, JSON, target error and refusals."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -30,6 +31,9 @@ def test_lines_for_a_pipe(paths):
     ]
     assert lines[1][5] == ""  # eight models are too few for an interval
     assert "16 models, 80 samples" in err
+    assert not any(line.startswith("error") for line in err.splitlines())
+    named = {"error", "error_strongest", "width", "difference"}
+    assert named <= set(lines[0]) & set(re.findall(r"\w+", err))
     assert "no interval where models are too few" in err
 
 
@@ -46,15 +50,15 @@ def test_json_with_a_target_and_the_same_bytes_again(paths):
     assert {row["models"] for row in found["rows"]} == {4, 8, 16}
     assert found["smallest_k"]["bound"] == "exact"
     assert 10 < found["smallest_k"]["k"] <= 40
-    assert f"error 0.05: about {found['smallest_k']['k']} samples" in err
+    assert f"an error of 0.05 takes about {found['smallest_k']['k']} samples" in err
     assert outcome(plan(*reversed(paths), *arguments[16:], "--quiet")) == (0, out, "")
 
 
 def test_a_target_out_of_range_is_not_extrapolated(paths):
     _, _, err = outcome(plan(*paths, "--k", "10,40", "--target-error", "0.0001"))
-    assert "error 0.0001: more than 40 samples" in err
+    assert "an error of 0.0001 takes more than 40 samples" in err
     _, _, err = outcome(plan(*paths, "--k", "10,40", "--target-error", "0.5"))
-    assert "error 0.5: at most 10 samples" in err
+    assert "an error of 0.5 takes at most 10 samples" in err
 
 
 def test_without_truth_it_says_what_errors_mean(tmp_path):
