@@ -36,6 +36,8 @@ FORMAT = 1
 """
 ACCURACY = "accuracy"
 """The metric of a database whose truth is the share of right answers, 0 … 1."""
+MEAN_RESPONSE = "mean response"
+"""The metric of a database whose truth is the mean of scores per sample, in whatever unit."""
 ARTIFACT = "disco database"
 MANIFEST = "manifest.json"
 MAX_PART_BYTES = 1 << 32
@@ -90,6 +92,11 @@ class Manifest:
     parameters: dict[str, Any]
     errors: tuple[dict[str, Any], ...]
     versions: dict[str, str]
+
+    @property
+    def average_of_truth(self) -> str | None:
+        """How the truth was averaged; ``None`` where it was given and nothing tells."""
+        return self.average if self.metric in (ACCURACY, MEAN_RESPONSE) else None
 
 
 @dataclass(frozen=True)

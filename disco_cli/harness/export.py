@@ -64,7 +64,7 @@ def export_selection(
     to : Target
         ``lm-eval``: its ``--samples`` file, ascending distinct numbers for each task. ``inspect``:
         its ``--sample-id`` list. ``ids``: one id a line. ``csv`` and ``jsonl``: one sample a line,
-        with position, rank, score, role, inclusion probability and weight.
+        with position, rank, score, role, inclusion probability, weight and stratum.
     path : str
         Where the text will be written, for the command.
     task : str, optional
@@ -228,6 +228,7 @@ def _rows(selection: Selection) -> list[dict[str, Any]]:
         "role": list(draw.roles),
         "inclusion_probability": _nullable(draw.inclusion_probabilities),
         "weight": [None] * selection.k if draw.weights is None else _nullable(draw.weights),
+        "stratum": [None] * selection.k if draw.strata is None else draw.strata.tolist(),
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 

@@ -18,9 +18,10 @@ def show(result: BuildResult, given: Given, *, selection: Path, as_json: bool, q
     manifest = result.database.manifest
     say_all(result.notes, quiet=quiet)
     if not quiet:
+        how = f" ({manifest.average_of_truth})" if manifest.average_of_truth else ""
         say(
             f"{manifest.n_models} reference models, {result.database.selection.k} of "
-            f"{manifest.n_samples} samples; estimates are {manifest.metric} ({manifest.average})"
+            f"{manifest.n_samples} samples; estimates are {manifest.metric}{how}"
         )
         rows = [
             (error.title, error.mae if error.mae is not None else error.note)

@@ -75,7 +75,7 @@ class BuildResult:
             "n_samples": manifest.n_samples,
             "k": self.database.selection.k,
             "metric": manifest.metric,
-            "average": manifest.average,
+            "average": manifest.average_of_truth,
             "recipe": manifest.parameters["recipe"],
             "predictor": manifest.parameters["predictor"],
             "errors": [vars(error) for error in self.errors],

@@ -174,7 +174,7 @@ def _database_facts(database: Database) -> dict[str, Any]:
         "values": manifest.values,
         "n_classes": manifest.n_classes,
         "metric": manifest.metric,
-        "average": manifest.average,
+        "average": manifest.average_of_truth,
         "lowest_score": float(truth.min()),
         "highest_score": float(truth.max()),
         "errors": [dict(error) for error in manifest.errors],

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from disco_cli.database import ACCURACY
+from disco_cli.database import ACCURACY, MEAN_RESPONSE
 from disco_cli.errors import InputError
 from disco_cli.estimation.truth import Average, full_scores
 from disco_cli.files.matrix import Benchmark
@@ -105,7 +105,7 @@ def read_references(
 
 
 def _metric_name(benchmark: Benchmark) -> str:
-    return ACCURACY if benchmark.n_classes is not None else "mean response"
+    return ACCURACY if benchmark.n_classes is not None else MEAN_RESPONSE
 
 
 def _missing_notes(benchmark: Benchmark, known: NDArray[np.float64]) -> tuple[str, ...]:

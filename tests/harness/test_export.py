@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -97,9 +98,18 @@ def test_csv_and_jsonl_hold_the_same() -> None:
     assert rows[1]["sample_id"] == 'say "x", y'
     assert lines[0] == {
         "sample_id": "a/1", "position": 0, "rank": 3, "score": None, "role": "random",
-        "inclusion_probability": 0.5, "weight": 1 / 3,
+        "inclusion_probability": 0.5, "weight": 1 / 3, "stratum": None,
     }  # fmt: skip
     assert rows[0]["score"] == ""
+
+
+def test_rows_have_the_keys_of_a_selection() -> None:
+    chosen = selection(["a/1", "a/2", "a/3"])
+    chosen = replace(chosen, draw=replace(chosen.draw, strata=np.array([4, 4, 7])))
+    rows = list(csv.DictReader(export_selection(chosen, Target.CSV).text.splitlines()))
+    assert [row["stratum"] for row in rows] == ["4", "4", "7"]
+    columns = {k for k, v in json.loads(chosen.to_json()).items() if isinstance(v, list)}
+    assert rows[0].keys() - {"sample_id"} == columns - {"sample_ids"}
 
 
 @pytest.mark.parametrize("to", [Target.IDS, Target.CSV, Target.JSONL])

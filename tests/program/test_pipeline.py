@@ -196,7 +196,9 @@ def test_truth_from_a_file_in_its_own_units(disco, small, tmp_path):
     )
     disco("select", "--k", "20", *small)
     done = disco("build-db", *small, "--truth", truth, "--json")
+    assert "estimates are score of truth.csv\n" in done.stderr
     result = json.loads(done.stdout)
+    assert result["average"] is None
     assert result["metric"] == "score of truth.csv"
     by_name = {error["name"]: error for error in result["errors"]}
     assert by_name["random"]["mae"] is None
