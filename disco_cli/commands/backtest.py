@@ -40,8 +40,13 @@ def backtest(
         typer.Option(help="Which models are estimated as if they were new."),
     ] = "random",
     test_share: Annotated[
-        float, typer.Option(metavar="SHARE", help="Share of models that become targets.")
-    ] = 0.25,
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Share of models that become targets [default: 0.25].",
+            show_default=False,
+        ),
+    ] = None,
     cutoff: Annotated[
         str | None,
         typer.Option(

@@ -21,7 +21,6 @@ from disco_cli.commands.support import (
     Output,
     Predictions,
     Quiet,
-    RecipeName,
     Seed,
     command,
     given,
@@ -38,16 +37,27 @@ def select(
     k: Annotated[
         int, typer.Option("--k", "-k", min=1, metavar="K", help="How many samples.")
     ] = 100,
-    recipe: RecipeName = "auto",
+    recipe: Annotated[
+        Literal["auto", "disco"] | None,
+        typer.Option(
+            help="auto (default): chosen by cross-validation inside the reference models; disco: as "
+            "published.",
+            show_default=False,
+        ),
+    ] = None,
     method: Annotated[
         Literal["pds", "jsd", "random", "stratified-random", "strata", "hybrid", "greedy", "anchor"]
         | None,
         typer.Option(help="How they are chosen [default: the recipe's way].", show_default=False),
     ] = None,
     share: Annotated[
-        float,
-        typer.Option(metavar="SHARE", help="With hybrid: the share that is not drawn at random."),
-    ] = 0.5,
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="With hybrid: the share that is not drawn at random [default: 0.5].",
+            show_default=False,
+        ),
+    ] = None,
     average: AverageName = "micro",
     stratify: Annotated[
         bool, typer.Option("--stratify", help="Take an equal share of every group.")
@@ -85,7 +95,7 @@ def select(
         preds or (),
         options=SelectOptions(
             k=k,
-            recipe=Recipe(recipe),
+            recipe=None if recipe is None else Recipe(recipe),
             method=None if method is None else Method(method),
             share=share,
             stratify=stratify,

@@ -78,13 +78,6 @@ NoAnswer = Annotated[
     Literal["missing", "wrong"],
     typer.Option(help="What a predicted label of -1 means; wrong: the model gave no answer."),
 ]
-RecipeName = Annotated[
-    Literal["auto", "disco"],
-    typer.Option(
-        "--recipe",
-        help="auto: chosen by cross-validation inside the reference models; disco: as published.",
-    ),
-]
 AverageName = Annotated[
     Literal["micro", "macro"],
     typer.Option("--average", help="Mean over samples, or over groups of equal weight."),

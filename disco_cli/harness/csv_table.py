@@ -112,7 +112,8 @@ def _read_table(path: Path, options: ImportOptions) -> tuple[str, dict[str, _Mod
             cells = _numbered(path, header, rows)
             if "sample" in columns and "model" in columns:
                 return _read_long(path, header, columns, cells, options)
-            return "response", _read_wide(path, header, columns, cells)
+            metric = choose_one(["response"], options.metrics, "metric", f"{path}: the wide table")
+            return metric, _read_wide(path, header, columns, cells)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:

@@ -6,7 +6,7 @@ Nothing heavy is imported before it is clear that a path is a log.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
 from fnmatch import fnmatch
@@ -87,10 +87,12 @@ def open_inputs(
     InputError
         If a file or log cannot be used.
     UsageError
-        If a metric or filter must be chosen, or ``kind`` is not what a log holds.
+        If a metric or filter must be chosen, one is chosen where there is nothing to choose, or
+        ``kind`` is not what a log holds.
     """
     places_of_files = [local_path(path) for path in paths]  # logs are read from this machine only
     tools = [None if place is None else tool_of(Path(place)) for place in places_of_files]
+    _check_choices(set(tools) - {None}, options)
     opened: dict[int, list[PredictionFile]] = {}
     for tool in dict.fromkeys(tool for tool in tools if tool is not None):
         places = [i for i, one in enumerate(tools) if one is tool]
@@ -99,6 +101,21 @@ def open_inputs(
         if tools[i] is None:
             opened[i] = [open_predictions(path, kind)]
     return [file for i in sorted(opened) for file in opened[i]]
+
+
+def _check_choices(tools: Collection[Tool | None], options: ImportOptions | None) -> None:
+    """Refuse choices that none of the files offers."""
+    if options is None:
+        return
+    if options.metrics and not tools:
+        raise UsageError(
+            f"--metric {options.metrics[0]}: chooses a score of logs, and none of the files is one"
+        )
+    if options.filters and not {Tool.LM_EVAL, Tool.HELM}.intersection(tools):
+        raise UsageError(
+            f"--filter {options.filters[0]}: chooses among the filters of lm-evaluation-harness or "
+            "the splits of HELM, and none of the files is such a log"
+        )
 
 
 def tool_of(path: Path) -> Tool | None:

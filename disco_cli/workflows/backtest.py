@@ -14,7 +14,7 @@ from disco_cli.backtest.data import FileSource
 from disco_cli.backtest.families import families, read_families
 from disco_cli.backtest.journal import read_seconds, seconds_path
 from disco_cli.backtest.run import run_backtest
-from disco_cli.backtest.splits import SplitKind
+from disco_cli.backtest.splits import DEFAULT_TEST_SHARE, SplitKind
 from disco_cli.backtest.summary import MethodSummary, flat, metric_names, summarise
 from disco_cli.errors import UsageError
 from disco_cli.estimation.truth import Average
@@ -96,7 +96,7 @@ def backtest(
     methods: Sequence[str] | None = None,
     split: SplitKind = SplitKind.RANDOM,
     seeds: int = 3,
-    test_share: float = 0.25,
+    test_share: float | None = None,
     cutoff: str | None = None,
     by_family: bool = False,
     family_table: Path | None = None,
@@ -149,6 +149,7 @@ def backtest(
     if ks is not None and not ks:
         raise UsageError("--k names no number of samples")
     check_level(level)
+    _check_share(test_share, split, cutoff)
     chosen = choose_methods(methods)
     source = FileSource(
         tuple(map(str, paths)), read.kind, read.counts_no_answer, average, read.logs
@@ -162,7 +163,7 @@ def backtest(
         methods=tuple(method.name for method in chosen),
         split=split,
         seeds=seeds,
-        test_share=test_share,
+        test_share=DEFAULT_TEST_SHARE if test_share is None else test_share,
         cutoff=cutoff,
         families=tuple(families(data.names, table)) if by_family or table is not None else None,
         level=level,
@@ -179,6 +180,14 @@ def backtest(
         methods=tuple(summarise(rows, read_seconds(seconds_path(output)))),
         notes=data.notes,
     )
+
+
+def _check_share(test_share: float | None, split: SplitKind, cutoff: str | None) -> None:
+    """Refuse a share where something else says how many models become targets."""
+    if test_share is not None and split is SplitKind.LEAVE_ONE_OUT:
+        raise UsageError("--test-share: every model is a target once with --split leave-one-out")
+    if test_share is not None and cutoff is not None:
+        raise UsageError("--test-share: --cutoff says which models are the targets; give one")
 
 
 def _number(value: float) -> float | None:

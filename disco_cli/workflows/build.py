@@ -162,6 +162,10 @@ def build_db(
     chosen = selection if isinstance(selection, Selection) else read_selection(selection)
     benchmark = open_benchmark(paths, read or ReadOptions())
     _check_fit(benchmark, chosen)
+    if options.n_neighbours > len(benchmark.models):
+        raise UsageError(
+            f"--neighbours {options.n_neighbours}: there are {len(benchmark.models)} reference models"
+        )
     recipe = options.recipe or Recipe(chosen.parameters.get("recipe", Recipe.AUTO.value))
     average = check_average(chosen, options.average)
     evidence = None
@@ -179,7 +183,7 @@ def build_db(
         "recipe": recipe.value,
         "predictor": default_predictor(errors),
         "seed": options.seed,
-        "n_neighbours": min(options.n_neighbours, len(benchmark.models)),
+        "n_neighbours": options.n_neighbours,
         "is_label_aware": learned.published.is_label_aware,
         "counts_no_answer": benchmark.counts_no_answer,
     }

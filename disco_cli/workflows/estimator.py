@@ -376,7 +376,7 @@ class Estimator:
         return [f"extrapolated: beyond the reference models; {advice}"]
 
     def _groups(self, target: Target, level: float) -> tuple[GroupEstimate, ...]:
-        reason = why_no_groups(self._database)
+        reason = why_no_groups(self._database, self.name)
         if reason is not None or self._recipe is None:
             raise UsageError(f"--groups: {reason}")
         y = self._responses(target)

@@ -16,7 +16,7 @@ from disco_cli.files.align import align
 from disco_cli.files.matrix import PredictionFile
 from disco_cli.harness.open import Tool, tool_of
 from disco_cli.selection.subset import Selection, parse_selection
-from disco_cli.workflows.inputs import ReadOptions, open_files
+from disco_cli.workflows.inputs import ReadOptions, open_files, refuse_reading
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,17 @@ def info(path: Path, *, read: ReadOptions | None = None) -> InfoResult:
     DiscoError
         Nothing lies there, or nothing that disco knows.
     """
+    found = _artifact(path)
+    if found is not None:
+        refuse_reading(read, f"{path}: a {found.what} is no prediction file")
+        return found
+    files = open_files([path], read or ReadOptions())
+    notes = tuple(dict.fromkeys(note for file in files for note in file.notes))
+    return InfoResult(str(path), "prediction file", _file_facts(files), notes)
+
+
+def _artifact(path: Path) -> InfoResult | None:
+    """Return what is known of an artifact of disco, ``None`` for any other file."""
     if path.is_dir():
         if (path / "db").is_dir() and not (path / "manifest.json").exists():
             path = path / "db"
@@ -68,9 +79,7 @@ def info(path: Path, *, read: ReadOptions | None = None) -> InfoResult:
         return _json_info(path)
     if start == b"PAR1" and _is_scores(path):
         return InfoResult(str(path), "scores", _scores_facts(path))
-    files = open_files([path], read or ReadOptions())
-    notes = tuple(dict.fromkeys(note for file in files for note in file.notes))
-    return InfoResult(str(path), "prediction file", _file_facts(files), notes)
+    return None
 
 
 def _is_log(path: Path) -> bool:

@@ -43,6 +43,26 @@ class ReadOptions:
     logs: ImportOptions | None = None
 
 
+def refuse_reading(read: ReadOptions | None, reason: str) -> None:
+    """Refuse options of reading prediction files where none is read.
+
+    Raises
+    ------
+    UsageError
+        One was given; it is named behind the reason.
+    """
+    read = read or ReadOptions()
+    given = {
+        "--kind": read.kind is not None,
+        "--no-answer": read.counts_no_answer,
+        "--metric": read.logs is not None and bool(read.logs.metrics),
+        "--filter": read.logs is not None and bool(read.logs.filters),
+    }
+    for option, is_given in given.items():
+        if is_given:
+            raise UsageError(f"{reason}; leave out {option}")
+
+
 def open_files(paths: Sequence[str | Path], options: ReadOptions) -> list[PredictionFile]:
     """Open prediction files, and logs of other evaluation tools.
 

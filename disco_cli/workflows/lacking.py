@@ -20,11 +20,13 @@ def why_no_predictor(database: Database, name: str) -> str | None:
     return _why_no_offset(database) if name == "offset-ridge" else None
 
 
-def why_no_groups(database: Database) -> str | None:
-    """Return why a database cannot estimate groups of samples, ``None`` if it can."""
+def why_no_groups(database: Database, predictor: str) -> str | None:
+    """Return why groups of samples cannot be estimated, ``None`` if they can."""
     reason = _why_no_recipe(database)
     if reason is None and len(database.references.get("group_names", ())) == 0:
         return "the files that the database was built from name no `groups`"
+    if reason is None and predictor != "auto":
+        return f"groups are estimated by the predictor auto, not by {predictor}"
     return reason
 
 

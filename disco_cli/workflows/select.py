@@ -27,7 +27,7 @@ from disco_cli.selection.methods import select_random, select_top
 from disco_cli.selection.subset import Selection
 from disco_cli.threads import single_threaded
 from disco_cli.workflows.evidence import Evidence, gather_evidence
-from disco_cli.workflows.inputs import ReadOptions, check_foreign, open_benchmark
+from disco_cli.workflows.inputs import ReadOptions, check_foreign, open_benchmark, refuse_reading
 from disco_cli.workflows.options import Recipe, check_seed, member
 from disco_cli.workflows.score import score_aligned
 
@@ -92,12 +92,12 @@ class SelectOptions:
     ----------
     k : int
         Number of samples, 1 … N.
-    recipe : Recipe
-        Decides the method where none is given.
+    recipe : Recipe or None
+        Decides the method where none is given; ``None`` is ``auto``.
     method : Method or None
         How the samples are chosen.
-    share : float
-        Share of informative samples in ``hybrid``.
+    share : float or None
+        Share of informative samples in ``hybrid``, a half without it.
     stratify : bool
         Take an equal share of every group (``pds``, ``jsd`` and ``random``).
     average : Average
@@ -107,9 +107,9 @@ class SelectOptions:
     """
 
     k: int = 100
-    recipe: Recipe = Recipe.AUTO
+    recipe: Recipe | None = None
     method: Method | None = None
-    share: float = DEFAULT_SHARE
+    share: float | None = None
     stratify: bool = False
     average: Average = Average.MICRO
     seed: int = 0
@@ -118,16 +118,33 @@ class SelectOptions:
         for name, kind in (("recipe", Recipe), ("method", Method), ("average", Average)):
             object.__setattr__(self, name, member(kind, getattr(self, name), f"--{name}"))
         check_seed(self.seed)
-        if not 0 <= self.share <= 1:
+        self._check_recipe()
+        if self.share is not None and self.chosen is not Method.HYBRID:
+            raise UsageError(f"--share works with --method hybrid, not {self.chosen.value}")
+        if self.share is not None and not 0 <= self.share <= 1:
             raise UsageError(f"--share {self.share:g}: choose a share from 0 to 1")
         if self.stratify and self.chosen not in _STRATIFIED:
             names = ", ".join(method.value for method in _STRATIFIED)
             raise UsageError(f"--stratify works with --method {names}, not {self.chosen.value}")
 
+    def _check_recipe(self) -> None:
+        """Refuse a recipe beside a method that is not its own."""
+        if self.recipe is None or self.method in (None, self.recipe.method):
+            return
+        advice = (
+            "; `disco build-db --recipe disco` learns what was published from any selection"
+            if self.recipe is Recipe.DISCO
+            else ""
+        )
+        raise UsageError(
+            f"--recipe {self.recipe.value} chooses samples its own way, not by --method "
+            f"{self.chosen.value}; give one of the two{advice}"
+        )
+
     @property
     def chosen(self) -> Method:
         """The method, given or the recipe's."""
-        return self.recipe.method if self.method is None else self.method
+        return (self.recipe or Recipe.AUTO).method if self.method is None else self.method
 
 
 _STRATIFIED = (Method.PDS, Method.JSD, Method.RANDOM, Method.STRATIFIED_RANDOM)
@@ -183,8 +200,9 @@ def select(
     if scores is not None and paths:
         raise UsageError("give either prediction files or --scores, not both")
     if scores is not None:
-        if options.method is None:  # scores serve the published recipe only
-            options = replace(options, method=Method.PDS)
+        refuse_reading(read, "--scores: the files were read by `disco score`")
+        if options.method is None and options.recipe is None:
+            options = replace(options, method=Method.PDS)  # all that can be had of scores
         drawn = _draw_from_scores(read_scores(scores), options, ())
     else:
         benchmark = open_benchmark(paths, read or ReadOptions())
@@ -198,7 +216,7 @@ def select(
         sample_ids=None if ids is None else ids[draw.positions],
         draw=draw,
         parameters={
-            "recipe": options.recipe.value,
+            "recipe": (options.recipe or Recipe.AUTO).value,
             "average": options.average.value,
             **drawn.parameters,
         },
@@ -269,6 +287,7 @@ def _draw_from_evidence(
 ) -> tuple[Draw, dict[str, Any], tuple[str, ...]]:
     """Draw by responses; returns the draw, its parameters and notes."""
     method = options.chosen
+    share = DEFAULT_SHARE if options.share is None else options.share
     rng = np.random.default_rng(options.seed)
     notes: tuple[str, ...] = ()
     if method is Method.AUTO:
@@ -282,11 +301,11 @@ def _draw_from_evidence(
             evidence.weights,
             options.k,
             rng,
-            share=options.share,
+            share=share,
             units=evidence.units(options.k),
             groups=evidence.groups,
         )
-        parameters = {"share": options.share} if method is Method.HYBRID else {}
+        parameters = {"share": share} if method is Method.HYBRID else {}
     if evidence.is_proxy:
         notes = (*notes, "no labels or responses: agreement with the consensus stands in")
     return draw, parameters, notes
@@ -317,7 +336,8 @@ def _draw_from_scores(
     method, groups = options.chosen, _groups(content.samples, options)
     if method.by_chance:
         rng = np.random.default_rng(options.seed)
-        draw = select_random(content.samples.n, options.k, rng, groups)
+        shares = sample_weights(content.samples, options.average)
+        draw = select_random(content.samples.n, options.k, rng, groups, shares)
     elif method.by_score:
         measure = content.scores.pds if method is Method.PDS else content.scores.jsd
         draw = select_top(measure, content.scores.jsd, options.k, groups)
