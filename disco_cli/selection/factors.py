@@ -182,8 +182,19 @@ def distinct_models(Y: NDArray[Any]) -> NDArray[np.int64]:
     Y : NDArray of shape (M, ...)
         One row per model.
     """
-    seen: dict[bytes, int] = {}
+    return np.array([rows[0] for rows in equal_models(Y)], dtype=np.int64)
+
+
+def equal_models(Y: NDArray[Any]) -> list[list[int]]:
+    """Return all rows in groups of equal ones, each ascending, by their first row.
+
+    Parameters
+    ----------
+    Y : NDArray of shape (M, ...)
+        One row per model.
+    """
+    seen: dict[bytes, list[int]] = {}
     for m, row in enumerate(Y):
         digest = hashlib.sha256(np.ascontiguousarray(row).reshape(-1).view(np.uint8).data).digest()
-        seen.setdefault(digest, m)
-    return np.array(list(seen.values()), dtype=np.int64)
+        seen.setdefault(digest, []).append(m)
+    return list(seen.values())

@@ -31,7 +31,7 @@ from disco_cli.workflows.errors_table import (
     predictor_errors,
     random_error,
 )
-from disco_cli.workflows.evidence import Evidence, gather_evidence
+from disco_cli.workflows.evidence import Evidence, copy_notes, gather_evidence
 from disco_cli.workflows.inputs import ReadOptions, open_benchmark, values_name
 from disco_cli.workflows.learn import (
     MIN_MODELS,
@@ -196,8 +196,23 @@ def build_db(
         database=database,
         errors=errors,
         path=None if output is None else str(output),
-        notes=(*benchmark.notes, *references.notes, *_truth_notes(references, evidence, recipe)),
+        notes=(
+            *benchmark.notes,
+            *references.notes,
+            *_copy_notes(benchmark, references, evidence, recipe),
+            *_truth_notes(references, evidence, recipe),
+        ),
     )
+
+
+def _copy_notes(
+    benchmark: Benchmark, references: References, evidence: Evidence | None, recipe: Recipe
+) -> tuple[str, ...]:
+    """Say which models count once: our own estimator looks at responses, the others at outputs."""
+    if evidence is not None and recipe is Recipe.AUTO:
+        return copy_notes(evidence.Y, benchmark.names)
+    outputs = references.outputs.reshape(len(references.truth), -1)
+    return copy_notes(np.column_stack([outputs, references.truth]), benchmark.names)
 
 
 def _truth_notes(

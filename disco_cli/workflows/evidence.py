@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,10 @@ from disco_cli.files.matrix import Benchmark
 from disco_cli.progress import Progress
 from disco_cli.selection.consensus import consensus_classes, consensus_responses
 from disco_cli.selection.duplicates import sample_units
-from disco_cli.selection.factors import distinct_models
+from disco_cli.selection.factors import distinct_models, equal_models
+
+_MOST_TOLD = 3
+"""So many models, and groups of them, are named in notes."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,24 @@ class Evidence:
     def units(self, k: int) -> NDArray[np.int64]:
         """Return the unit of each sample; of copies of a question only one is drawn."""
         return sample_units(self.Y, k, self.hashes, self.weights)
+
+
+def copy_notes(rows: NDArray[Any], names: Sequence[str]) -> tuple[str, ...]:
+    """Say which models are counted once, their rows (M, ...) being equal."""
+    groups = [group for group in equal_models(rows) if len(group) > 1]
+    notes = [
+        f"{_listed([names[m] for m in group])} answer alike: counted once"
+        for group in groups[:_MOST_TOLD]
+    ]
+    if len(groups) > _MOST_TOLD:
+        notes.append(f"so do models of {len(groups) - _MOST_TOLD} more groups")
+    return tuple(notes)
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > _MOST_TOLD + 1:
+        names = [*names[:_MOST_TOLD], f"{len(names) - _MOST_TOLD} more"]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def gather_evidence(benchmark: Benchmark, average: Average, progress: Progress) -> Evidence:

@@ -26,7 +26,7 @@ from disco_cli.selection.factors import complete_responses, fit_factors
 from disco_cli.selection.methods import select_random, select_top
 from disco_cli.selection.subset import Selection
 from disco_cli.threads import single_threaded
-from disco_cli.workflows.evidence import Evidence, gather_evidence
+from disco_cli.workflows.evidence import Evidence, copy_notes, gather_evidence
 from disco_cli.workflows.inputs import ReadOptions, check_foreign, open_benchmark, refuse_reading
 from disco_cli.workflows.options import Recipe, check_seed, member
 from disco_cli.workflows.score import score_aligned
@@ -260,7 +260,8 @@ def draw_samples(
         draw, parameters, found = _draw_from_evidence(evidence, options, progress)
     accuracy = None if evidence.is_proxy else _mean_over_models(evidence.Y)
     n_models = len(benchmark.models)
-    return _Drawn(benchmark.samples, n_models, draw, parameters, accuracy, (*notes, *found))
+    notes = (*notes, *copy_notes(evidence.Y, benchmark.names), *found)
+    return _Drawn(benchmark.samples, n_models, draw, parameters, accuracy, notes)
 
 
 def _draw_by_chance(benchmark: Benchmark, options: SelectOptions) -> _Drawn:

@@ -6,7 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from disco_cli.selection.duplicates import sample_units
-from disco_cli.selection.factors import complete_responses, distinct_models, fit_factors
+from disco_cli.selection.factors import (
+    complete_responses,
+    distinct_models,
+    equal_models,
+    fit_factors,
+)
 
 
 def test_one_factor_by_hand():
@@ -85,6 +90,8 @@ def test_completion_of_a_sample_that_nobody_answered():
 def test_copies_of_a_model_count_once():
     Y = np.array([[1.0, np.nan], [0.0, 1.0], [1.0, np.nan], [0.0, 1.0], [0.0, 0.0]])
     assert distinct_models(Y).tolist() == [0, 1, 4]
+    assert sorted(m for group in equal_models(Y) for m in group) == list(range(len(Y)))
+    assert [group[0] for group in equal_models(Y)] == [0, 1, 4]
 
 
 def test_samples_of_equal_content_are_one_unit():
