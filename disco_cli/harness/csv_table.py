@@ -88,7 +88,7 @@ def _with_gaps(tables: list[ImportedTable]) -> list[ImportedTable]:
     told = []
     for table in tables:
         lacking = len(known) - table.n
-        note = f"{table.source}: {table.model!r} lacks {lacking} samples that other models have"
+        note = f"{table.source}: {table.model!r} lacks {lacking} of the {len(known)} samples"
         told.append(
             replace(table, complete=False, notes=(*table.notes, note)) if lacking else table
         )
@@ -286,5 +286,5 @@ def _table(
         weights=np.array(model.weights) if model.weights else None,
         predicted_labels=np.array(model.predicted, dtype=np.int64) if model.predicted else None,
         complete=missing == 0,
-        notes=(f"{path}: {missing} scores of {name!r} are missing",) if missing else (),
+        notes=(f"{path}: {name!r} lacks {missing} of {len(ids)} scores",) if missing else (),
     )

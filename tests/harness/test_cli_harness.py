@@ -18,7 +18,7 @@ def test_import_prints_paths_and_tells_what_it_found(disco: Any, tmp_path: Path)
     assert done.returncode == 0, done.stderr
     paths = done.stdout.split()
     assert "preds/loc_ragged__models__tiny-b.npz" in paths
-    assert "loc_ragged of models/tiny-b: 40 samples, mean acc 1" in done.stderr
+    assert "loc_ragged, 6 models: 40 samples, mean acc 0.275 … 1" in done.stderr
     with np.load(tmp_path / "preds/loc_ragged__models__tiny-b.npz", allow_pickle=False) as file:
         assert set(file) == {
             "logits", "responses", "sample_ids", "sample_hashes", "labels", "groups", "n_options",
@@ -92,7 +92,23 @@ def test_import_csv(disco: Any, tmp_path: Path) -> None:
     (tmp_path / "scores.csv").write_text("sample_id,a,b\nq1,1,0\nq2,0.5,1\n")
     done = disco("import", "csv", "scores.csv")
     assert done.stdout == "preds/scores__a.npz\npreds/scores__b.npz\n"
-    assert "scores of a: 2 samples, mean response 0.75" in done.stderr
+    assert "scores, a: 2 samples, mean response 0.75" in done.stderr
+
+
+def test_import_of_many_models_is_told_in_one_line(disco: Any, tmp_path: Path) -> None:
+    names = [f"m{number:02d}" for number in range(30)]
+    rows = [f"q{i}," + ",".join("" if j < 12 and not i else str(int(j > i)) for j in range(30))
+            for i in range(10)]  # fmt: skip
+    (tmp_path / "wide.csv").write_text("\n".join([f"sample_id,{','.join(names)}", *rows]) + "\n")
+    done = disco("import", "csv", "wide.csv")
+    assert done.stdout.splitlines() == [f"preds/wide__{name}.npz" for name in names]
+    lines = done.stderr.splitlines()
+    assert lines[-1] == (
+        "wide, 30 models: 10 samples (12 models: a part of the benchmark), mean response 0 … 1"
+    )
+    assert lines[0] == "wide.csv: 'm00' lacks 1 of 10 scores"
+    assert lines[10] == "… and 2 more notes; --json has all"
+    assert len(lines) == 12
 
 
 def test_info_counts_all_models_of_a_table(disco: Any, tmp_path: Path) -> None:
@@ -101,7 +117,7 @@ def test_info_counts_all_models_of_a_table(disco: Any, tmp_path: Path) -> None:
     assert "n_models\t3\n" in disco("info", "wide.csv").stdout
     facts = json.loads(disco("info", "long.csv", "--json").stdout)
     assert (facts["n_models"], facts["n_samples"], facts["models"]) == (2, 3, ["a", "b"])
-    assert any("'a' lacks 1 samples" in note for note in facts["notes"])
+    assert any("'a' lacks 1 of the 3 samples" in note for note in facts["notes"])
 
 
 def test_a_missing_table_reads_like_any_other_missing_file(disco: Any) -> None:

@@ -35,7 +35,7 @@ def test_three_layouts_hold_the_same(tmp_path: Path, text: str) -> None:
     assert found["b"].responses is not None
     np.testing.assert_array_equal(found["b"].responses, [0, np.nan])
     assert (found["a"].complete, found["b"].complete) == (True, False)
-    assert found["b"].notes == (f"{tmp_path / 'scores.csv'}: 1 scores of 'b' are missing",)
+    assert found["b"].notes == (f"{tmp_path / 'scores.csv'}: 'b' lacks 1 of 2 scores",)
 
 
 def test_everything_that_a_long_table_may_hold(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_numbers_that_begin_anew_in_every_group(tmp_path: Path) -> None:
 def test_a_model_that_lacks_samples_is_told(tmp_path: Path) -> None:
     found = tables(tmp_path, "model,id,acc\na,1,1\na,2,1\nb,1,0\n")
     assert found["b"].notes == (
-        f"{tmp_path / 'scores.csv'}: 'b' lacks 1 samples that other models have",
+        f"{tmp_path / 'scores.csv'}: 'b' lacks 1 of the 2 samples",
     )
     assert not found["b"].complete
 
