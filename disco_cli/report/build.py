@@ -46,7 +46,7 @@ def _next(path: str, given: Given, selection: Path) -> list[str]:
         predict = replace(given, folder_words=("--db", path)).command("predict", *given.reading)
     return [
         f"next: run a new model on the samples that are listed by: {export}",
-        f"then: {predict} NEW_MODEL",
+        f"next: with its outputs: {predict} NEW_MODEL",
     ]
 
 

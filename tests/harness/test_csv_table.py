@@ -63,9 +63,7 @@ def test_numbers_that_begin_anew_in_every_group(tmp_path: Path) -> None:
 
 def test_a_model_that_lacks_samples_is_told(tmp_path: Path) -> None:
     found = tables(tmp_path, "model,id,acc\na,1,1\na,2,1\nb,1,0\n")
-    assert found["b"].notes == (
-        f"{tmp_path / 'scores.csv'}: 'b' lacks 1 of the 2 samples",
-    )
+    assert found["b"].notes == (f"{tmp_path / 'scores.csv'}: 'b' lacks 1 of the 2 samples",)
     assert not found["b"].complete
 
 

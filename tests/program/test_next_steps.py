@@ -16,7 +16,7 @@ from disco_cli.report.hints import Given, patterns
 def hints(done):
     """Return the proposed commands of a run."""
     assert done.returncode == 0, done.stderr
-    lines = [line for line in done.stderr.splitlines() if line.startswith(("next: ", "then: "))]
+    lines = [line for line in done.stderr.splitlines() if line.startswith("next: ")]
     return [line[line.index("disco ") + len("disco ") :] for line in lines]
 
 
