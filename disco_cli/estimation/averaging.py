@@ -26,7 +26,7 @@ class Shares(NamedTuple):
 
 
 DEFAULT_SHARES = Shares(1 / 3, 1 / 3)
-"""Without evidence: the plain average. It was within 3 % of the best weights on every set."""
+"""Without evidence: the plain average, within 6 % of the best of eleven weightings on every set."""
 
 _DESIGN_SHARE_BEYOND = 0.5
 """Least weight of the design estimate beyond the references' range; the others share the rest."""

@@ -22,7 +22,7 @@ _MOST_INDICATORS = 1 << 25
 STRONGER = 1.5
 """How much stronger than the references, in logits, the models are that sizes also serve.
 
-The exact error of the design (it needs no draws) was compared on seven sets with that of the rule
+The exact error of the design on seven sets (benchmarks/recipes_design.py), compared with the rule
 noise + 1.5 · mean noise: as large for models like the references, 3 % smaller for stronger and for
 newer ones, 3 % larger for models weaker than all references. Larger values shift it further.
 """
@@ -189,7 +189,7 @@ def select_strata(
         codes = np.arange(N)
         pool = _pool(factors, weights, codes, free)
     members = None if groups is None else groups[pool.samples[pool.starts]]
-    strata = build_strata(_features(pool.factors, members, n_random), pool.sizes, n_random)
+    strata = build_strata(stratum_features(pool.factors, members, n_random), pool.sizes, n_random)
     draws = strata.draw(rng, n_draws)
     best = 0 if n_draws == 1 else _most_balanced(draws, strata.chances, pool)
     chosen = draws[best]
@@ -253,7 +253,7 @@ def _pool(
     return _Pool(factors.take(order[starts]), joined, sizes, order, starts)
 
 
-def _features(
+def stratum_features(
     factors: Factors, groups: NDArray[np.int64] | None, n_strata: int
 ) -> NDArray[np.float64]:
     """Return the features of the strata: mean response, factor loadings, and group.
@@ -261,6 +261,19 @@ def _features(
     The first two, 1 + d of them, in the unit of a principal score of the (N, M) responses, √M times
     the response. A group is a column as if all models answered its samples otherwise by one half. More groups
     than strata, or than fit into memory, are not told apart.
+
+    Parameters
+    ----------
+    factors : Factors
+        Of U units.
+    groups : NDArray of int64 of shape (U,), optional
+        Group number of each unit.
+    n_strata : int
+        K.
+
+    Returns
+    -------
+    NDArray of float64 of shape (U, 1 + d) or (U, 1 + d + G)
     """
     scale = np.sqrt(factors.n_models)
     features = np.column_stack([scale * factors.means, scale * factors.loadings])
