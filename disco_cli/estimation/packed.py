@@ -18,13 +18,13 @@ def write_arrays(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name in sorted(arrays):
-            member = io.BytesIO()
-            np.lib.format.write_array(
-                member, np.asarray(arrays[name], order="C"), allow_pickle=False
-            )
+            array = np.asarray(arrays[name], order="C")
             # A fixed date: numpy.savez would store the time of writing.
             info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
-            archive.writestr(info, member.getvalue())
+            info.external_attr = 0o600 << 16
+            info.file_size = array.nbytes  # about; tells whether sizes need 64 bits
+            with archive.open(info, "w") as member:  # no copy of the whole array
+                np.lib.format.write_array(member, array, allow_pickle=False)
     return buffer.getvalue()
 
 

@@ -79,9 +79,17 @@ def fit_pca(X: NDArray[Any], n_components: int) -> Pca:
     else:
         values, vectors, total = _leading(_scatter(X, mean), n_components)
         components = np.ascontiguousarray(vectors.T)
-    largest = np.abs(components).argmax(axis=1)
-    components *= np.sign(components[np.arange(len(components)), largest])[:, np.newaxis]
+    _fix_signs(components)
     return Pca(mean, components, values / (M - 1), total / (M - 1))
+
+
+def _fix_signs(components: NDArray[np.float64]) -> None:
+    """Make the entry of largest magnitude positive in each row, in place and without a copy."""
+    rows = np.arange(len(components))
+    highest, lowest = components.argmax(axis=1), components.argmin(axis=1)
+    up, down = components[rows, highest], -components[rows, lowest]
+    is_negative = (down > up) | ((down == up) & (lowest < highest))
+    components *= np.where(is_negative, -1.0, 1.0)[:, np.newaxis]
 
 
 def _gram(X: NDArray[Any], mean: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -105,9 +105,12 @@ def fill_missing(outputs: Floats, fill: Floats) -> Floats:
     Returns
     -------
     NDArray of float of shape (M, K, F)
-        No NaN; of the precision of ``outputs``.
+        No NaN; of the precision of ``outputs``, and the same object when nothing is missing.
     """
-    return np.where(np.isnan(outputs), fill.astype(outputs.dtype), outputs)
+    is_missing = np.isnan(outputs)
+    if not is_missing.any():
+        return outputs
+    return np.where(is_missing, fill.astype(outputs.dtype), outputs)
 
 
 def flatten(outputs: Floats) -> Floats:

@@ -171,7 +171,7 @@ def complete_responses(Y: NDArray[np.float64]) -> NDArray[np.float64]:
     return filled
 
 
-def distinct_models(Y: NDArray[Any]) -> NDArray[np.int64]:
+def distinct_models(Y: NDArray[Any], *more: NDArray[Any]) -> NDArray[np.int64]:
     """Return the rows (ascending) that are no copy of an earlier row; NaN equals NaN.
 
     A copied reference model is no new evidence: counted twice it would narrow intervals and hide
@@ -181,20 +181,24 @@ def distinct_models(Y: NDArray[Any]) -> NDArray[np.int64]:
     ----------
     Y : NDArray of shape (M, ...)
         One row per model.
+    *more : NDArray of shape (M, ...)
+        What else has to be equal in a copy.
     """
-    return np.array([rows[0] for rows in equal_models(Y)], dtype=np.int64)
+    return np.array([rows[0] for rows in equal_models(Y, *more)], dtype=np.int64)
 
 
-def equal_models(Y: NDArray[Any]) -> list[list[int]]:
+def equal_models(Y: NDArray[Any], *more: NDArray[Any]) -> list[list[int]]:
     """Return all rows in groups of equal ones, each ascending, by their first row.
 
     Parameters
     ----------
-    Y : NDArray of shape (M, ...)
-        One row per model.
+    Y, *more : NDArray of shape (M, ...)
+        One row per model; rows are equal where they are so in every array.
     """
     seen: dict[bytes, list[int]] = {}
-    for m, row in enumerate(Y):
-        digest = hashlib.sha256(np.ascontiguousarray(row).reshape(-1).view(np.uint8).data).digest()
-        seen.setdefault(digest, []).append(m)
+    for m in range(len(Y)):
+        digest = hashlib.sha256()
+        for array in (Y, *more):
+            digest.update(np.ascontiguousarray(array[m]).reshape(-1).view(np.uint8).data)
+        seen.setdefault(digest.digest(), []).append(m)
     return list(seen.values())

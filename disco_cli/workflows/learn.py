@@ -96,14 +96,15 @@ def learn_published(
     fill = mean_outputs(outputs)
     signatures = flatten(fill_missing(outputs, fill))
     truth = references.truth
-    rows = distinct_models(np.column_stack([signatures, truth]))
+    rows = distinct_models(signatures, truth)
     if len(rows) < MIN_MODELS:
         message = (
             f"{len(rows)} different reference models given, the others being copies; at least "
             f"{MIN_MODELS} are needed"
         )
         raise InputError(message)
-    found = cross_validate_published(signatures[rows], truth[rows], seed, n_neighbours, progress)
+    different = signatures if len(rows) == len(signatures) else signatures[rows]
+    found = cross_validate_published(different, truth[rows], seed, n_neighbours, progress)
     left_out = {name: np.full(len(truth), np.nan) for name in found}
     for name, estimates in found.items():
         left_out[name][rows] = estimates

@@ -70,3 +70,10 @@ def test_the_signs_do_not_depend_on_the_order_of_models() -> None:
     np.testing.assert_allclose(
         fit_pca(X[order], 5).transform(X), fit_pca(X, 5).transform(X), atol=1e-10
     )
+
+
+def test_the_first_of_the_largest_entries_is_positive() -> None:
+    rows = np.array([[-3.0, 3.0, 1.0], [3.0, -3.0, 1.0], [1.0, -2.0, 0.0], [0.0, 0.0, 0.0]])
+    module._fix_signs(rows)
+    expected = [[3.0, -3.0, -1.0], [3.0, -3.0, 1.0], [-1.0, 2.0, 0.0], [0.0, 0.0, 0.0]]
+    assert rows.tolist() == expected

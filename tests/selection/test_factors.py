@@ -116,3 +116,10 @@ def test_chains_of_copies_are_joined():
     hashes = np.array([f"h{i}" for i in range(40)])
     hashes[2] = hashes[1]
     assert sample_units(Y, 4, hashes)[:4].tolist() == [0, 0, 0, 1]
+
+
+def test_a_copy_is_equal_in_all_that_is_given():
+    Y = np.array([[1.0, np.nan], [1.0, np.nan], [1.0, np.nan]])
+    truth = np.array([0.5, 0.6, 0.5])
+    assert distinct_models(Y).tolist() == [0]
+    assert distinct_models(Y, truth).tolist() == [0, 1]
