@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from disco_cli.errors import ArtifactError, InputError, OutputError
 from disco_cli.estimation.layout import LINEAR, PCA, RECIPE, REFERENCES, Form, check_arrays
 from disco_cli.estimation.packed import read_arrays
+from disco_cli.files.staging import staged
 from disco_cli.files.strict_json import parse_json
 from disco_cli.files.url_path import is_behind_url, write_folder
 from disco_cli.selection.subset import Selection, parse_selection
@@ -177,21 +177,16 @@ class Database:
         shown, folder = folder, Path(os.path.realpath(folder))  # the link stays, as for files
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+            with staged(folder) as staging:
+                for name, content in self._files().items():
+                    with (staging / name).open("wb") as file:
+                        file.write(content)
+                        file.flush()
+                        os.fsync(file.fileno())
+                staging.chmod(0o777 & ~_umask())
+                _swap(staging, folder)
         except OSError as error:
             raise OutputError(f"{shown}: cannot be written: {error.strerror or error}") from error
-        try:
-            for name, content in self._files().items():
-                with (staging / name).open("wb") as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
-            staging.chmod(0o777 & ~_umask())
-            _swap(staging, folder)
-        except OSError as error:
-            raise OutputError(f"{shown}: cannot be written: {error.strerror or error}") from error
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
 
     def _files(self) -> dict[str, bytes]:
         files = {"selection.json": self.selection.to_json().encode(), **self.parts}
