@@ -12,12 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from disco_cli.errors import InputError
-from disco_cli.harness.choices import ImportOptions
+from disco_cli.harness.choices import Choices, ImportOptions, choose_one
 from disco_cli.harness.imported import (
     Imported,
     ImportedTable,
     check_unique_names,
-    choose_one,
 )
 
 _ALIASES = {
@@ -70,13 +69,16 @@ def read_csv(paths: Iterable[str | Path], options: ImportOptions | None = None) 
     options = options or ImportOptions()
     tables: list[ImportedTable] = []
     notes: list[str] = []
+    choices = Choices()
     for path in map(Path, paths):
-        metric, models = _read_table(path, options)
-        tables += _with_gaps(
-            [_table(path, name, model, metric, options) for name, model in models.items()]
-        )
+        with choices.each():
+            metric, models = _read_table(path, options)
+            tables += _with_gaps(
+                [_table(path, name, model, metric, options) for name, model in models.items()]
+            )
         if not _ends_in_line_break(path):
             notes.append(f"{path}: no line break at its end; check that it was not cut off")
+    choices.check()
     ordered = tuple(sorted(tables, key=lambda table: (table.task, table.model)))
     check_unique_names(ordered)
     return Imported(ordered, tuple(notes))
@@ -112,7 +114,7 @@ def _read_table(path: Path, options: ImportOptions) -> tuple[str, dict[str, _Mod
             cells = _numbered(path, header, rows)
             if "sample" in columns and "model" in columns:
                 return _read_long(path, header, columns, cells, options)
-            metric = choose_one(["response"], options.metrics, "metric", f"{path}: the wide table")
+            metric = choose_one(["response"], options.metrics, "metric", path, "the wide table")
             return metric, _read_wide(path, header, columns, cells)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
@@ -167,7 +169,7 @@ def _read_long(
     values = [name for i, name in enumerate(header) if i not in columns.values()]
     if not values:
         raise InputError(f"{path}: no column of scores; the header is {', '.join(header)}")
-    metric = choose_one(values, options.metrics, "metric", f"{path}: the table")
+    metric = choose_one(values, options.metrics, "metric", path, "the table")
     at = header.index(metric)
     models: dict[str, _Model] = {}
     for number, row in rows:

@@ -20,13 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disco_cli.errors import InputError
-from disco_cli.harness.choices import ImportOptions
+from disco_cli.harness.choices import Choices, ImportOptions, choose_one
 from disco_cli.harness.imported import (
     Imported,
     ImportedTable,
     check_hashes_agree,
     check_unique_names,
-    choose_one,
 )
 from disco_cli.harness.json_stream import (
     StreamReport,
@@ -80,7 +79,12 @@ def read_helm(paths: Iterable[str | Path], options: ImportOptions | None = None)
     """
     options = options or ImportOptions()
     folders = [folder for path in paths for folder in _runs_in(Path(path))]
-    tables = [_read_run(folder, options) for folder in dict.fromkeys(folders)]
+    tables: list[ImportedTable] = []
+    choices = Choices()
+    for folder in dict.fromkeys(folders):
+        with choices.each():
+            tables.append(_read_run(folder, options))
+    choices.check()
     if options.tasks:
         tables = [table for table in tables if table.task in options.tasks]
     if not tables:
@@ -116,9 +120,9 @@ def _read_run(folder: Path, options: ImportOptions) -> ImportedTable:
             f"{instances.cut_off} is cut off: copy the file again, or import what is there with "
             "--partial"
         )
-    split = choose_one(sorted(instances.values), options.filters, "filter", f"{path}: {task}")
+    split = choose_one(sorted(instances.values), options.filters, "filter", path, task)
     metrics = instances.values[split]
-    metric = choose_one(_usable(metrics), options.metrics, "metric", f"{path}: {task} ({split})")
+    metric = choose_one(_usable(metrics), options.metrics, "metric", path, f"{task} ({split})")
     trials = metrics[metric]
     ids = sorted(trials, key=lambda one: (len(one), one))
     responses = np.array([np.mean(trials[i]) if trials[i] else math.nan for i in ids])

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from disco_cli.errors import InputError, UsageError
+from disco_cli.errors import InputError
 from disco_cli.files.matrix import Kind, ModelInfo, PredictionFile, Rows, Samples
 from disco_cli.files.npz import write_npz
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -170,35 +169,6 @@ def _without_broken_rows(loglikelihoods: NDArray[np.float64]) -> NDArray[np.floa
     """Return (n, C) with rows that no probabilities follow from, all NaN but for their padding."""
     usable = np.isfinite(loglikelihoods.max(axis=1, keepdims=True))  # NaN beats any maximum
     return np.where(usable, loglikelihoods, np.nan)
-
-
-def choose_one(available: Sequence[str], wanted: Sequence[str], what: str, where: str) -> str:
-    """Return the first of ``wanted`` that is available, or the only one there is.
-
-    Parameters
-    ----------
-    available, wanted : sequence of str
-        What there is, and what the user asked for.
-    what : str
-        Name of the option, such as ``metric``.
-    where : str
-        File and task, for the message.
-
-    Raises
-    ------
-    UsageError
-        If there are several and none was asked for, or none of those asked for is there.
-    """
-    for name in wanted:
-        if name in available:
-            return name
-    if len(available) == 1 and not wanted:
-        return available[0]
-    problem = f"has no {what} {' or '.join(wanted)}" if wanted else f"has several {what}s"
-    several = f"; give several --{what}, and each task takes the first it has" if wanted else ""
-    raise UsageError(
-        f"{where} {problem}: choose with --{what} from {', '.join(available)}{several}"
-    )
 
 
 def check_unique_names(tables: tuple[ImportedTable, ...]) -> None:

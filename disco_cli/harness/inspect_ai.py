@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disco_cli.errors import InputError, UsageError
-from disco_cli.harness.choices import ImportOptions
+from disco_cli.harness.choices import Choices, ImportOptions, choose_one
 from disco_cli.harness.imported import (
     Imported,
     ImportedTable,
     check_hashes_agree,
     check_unique_names,
-    choose_one,
 )
 from disco_cli.harness.inspect_log import (
     MISSING,
@@ -65,7 +64,12 @@ def read_inspect(paths: Iterable[str | Path], options: ImportOptions | None = No
             logs.append(log)
     if not logs:
         raise _nothing_left(options, notes)
-    tables = [_table(log, options) for log in _newest(logs, options, notes)]
+    tables: list[ImportedTable] = []
+    choices = Choices()
+    for log in _newest(logs, options, notes):
+        with choices.each():
+            tables.append(_table(log, options))
+    choices.check()
     ordered = tuple(sorted(tables, key=lambda table: (table.task, table.model)))
     check_unique_names(ordered)
     check_hashes_agree(ordered)
@@ -175,7 +179,7 @@ def _choose_scorer(log: InspectLog, wanted: tuple[str, ...]) -> str:
     available = list(dict.fromkeys(name for s in log.samples for name in s.values))
     if not available:
         raise InputError(f"{log.path}: no sample of {log.task} has a score")
-    return choose_one(available, wanted, "metric", f"{log.path}: {log.task}")
+    return choose_one(available, wanted, "metric", log.path, log.task)
 
 
 def _by_id(log: InspectLog) -> dict[str, list[InspectSample]]:

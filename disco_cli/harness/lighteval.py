@@ -20,13 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from disco_cli.errors import InputError
-from disco_cli.harness.choices import ImportOptions
+from disco_cli.harness.choices import Choices, ImportOptions, choose_one
 from disco_cli.harness.imported import (
     Imported,
     ImportedTable,
     check_hashes_agree,
     check_unique_names,
-    choose_one,
 )
 from disco_cli.harness.json_stream import read_object
 
@@ -95,7 +94,12 @@ def read_lighteval(paths: Iterable[str | Path], options: ImportOptions | None = 
             newest[key] = path
     if not newest:
         raise InputError(f"none of these details is of {' or '.join(options.tasks)}")
-    tables = [_table(path, key, options) for key, path in newest.items()]
+    tables: list[ImportedTable] = []
+    choices = Choices()
+    for key, path in newest.items():
+        with choices.each():
+            tables.append(_table(path, key, options))
+    choices.check()
     ordered = tuple(sorted(tables, key=lambda table: (table.task, table.model)))
     check_unique_names(ordered)
     check_hashes_agree(ordered)
@@ -133,7 +137,7 @@ def _model_of(path: Path) -> str:
 def _table(path: Path, key: tuple[str, str], options: ImportOptions) -> ImportedTable:
     model, task = key
     rows = _read_rows(path)
-    metric = choose_one(sorted(rows.metrics), options.metrics, "metric", f"{path}: {task}")
+    metric = choose_one(sorted(rows.metrics), options.metrics, "metric", path, task)
     responses = np.array(rows.metrics[metric])
     k = np.array([len(one) for one in rows.likelihoods], dtype=np.int64)
     has_options = bool(np.all(k > 1))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from disco_cli.errors import InputError, UsageError
-from disco_cli.harness.choices import ImportOptions
+from disco_cli.harness.choices import Choices, ImportOptions
 from disco_cli.harness.imported import (
     Imported,
     ImportedTable,
@@ -137,14 +137,17 @@ def _read_tasks(
     )
     results: dict[tuple[int, str], TaskResult] = {}
     notes: list[str] = []
+    choices = Choices()
     for index, task in order:
-        found = _read_task(runs[index], task, options, references)
-        if isinstance(found, TaskResult):
-            results[index, task] = found
-        elif options.tasks or len(units) == 1:
-            raise InputError(found)
-        else:  # one unusable task must not keep the others from being imported
-            notes.append(f"left out: {found}")
+        with choices.each():
+            found = _read_task(runs[index], task, options, references)
+            if isinstance(found, TaskResult):
+                results[index, task] = found
+            elif options.tasks or len(units) == 1:
+                raise InputError(found)
+            else:  # one unusable task must not keep the others from being imported
+                notes.append(f"left out: {found}")
+    choices.check()
     return results, tuple(notes)
 
 
@@ -170,8 +173,12 @@ def _read_task(
     problem = why_not_scored(log, task)
     if problem is not None:
         return problem
-    metric = choose_metric(log, options.metrics, task)
-    name = choose_filter(log, options.filters, task)
+    choices = Choices()
+    with choices.each():
+        metric = choose_metric(log, options.metrics, task)
+    with choices.each():
+        name = choose_filter(log, options.filters, task)
+    choices.check()
     log = take_rows(log, np.flatnonzero(log.filters == name))
     return score_rows(log, run, task, metric=metric, notes=notes)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from disco_cli.errors import InputError
-from disco_cli.harness.imported import choose_one
+from disco_cli.harness.choices import choose_one
 from disco_cli.harness.lm_eval_checks import check_mean, check_numbers, check_options, right_options
 from disco_cli.harness.lm_eval_files import covers_benchmark
 from disco_cli.harness.lm_eval_rows import UNNAMED, SampleLog
@@ -210,7 +210,7 @@ def choose_filter(log: SampleLog, wanted: tuple[str, ...], task: str) -> str:
         If the choice is missing or names none of the filters.
     """
     names = sorted({str(name) for name in log.filters})
-    return choose_one(names, wanted, "filter", f"{log.path}: {task}")
+    return choose_one(names, wanted, "filter", log.path, task)
 
 
 def why_not_scored(log: SampleLog, task: str) -> str | None:
@@ -234,7 +234,7 @@ def choose_metric(log: SampleLog, wanted: tuple[str, ...], task: str) -> str | N
         If the choice is missing or names none of the metrics.
     """
     usable = _usable_metrics(log)
-    return choose_one(usable, wanted, "metric", f"{log.path}: {task}") if usable else None
+    return choose_one(usable, wanted, "metric", log.path, task) if usable else None
 
 
 def _usable_metrics(log: SampleLog) -> list[str]:

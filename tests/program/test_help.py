@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from disco_cli.cli import app
 from disco_cli.errors import UsageError
-from disco_cli.harness.imported import choose_one
+from disco_cli.harness.choices import choose_one
 
 
 @pytest.mark.parametrize("words", [["--help"], ["import", "--help"]])
@@ -26,4 +26,4 @@ def test_values_have_names_and_not_types(name: str) -> None:
 
 def test_a_metric_that_one_task_lacks_says_that_several_can_be_given() -> None:
     with pytest.raises(UsageError, match="from exact_match; give several --metric, and each task"):
-        choose_one(["exact_match"], ["acc"], "metric", "log.jsonl: gen")
+        choose_one(["exact_match"], ["acc"], "metric", "log.jsonl", "gen")
