@@ -1,6 +1,9 @@
-"""``disco score`` on a Dask scheduler and two worker processes, one of them killed half-way.
+"""``disco score`` on a Dask scheduler and two worker processes, beside the local engine.
 
 python benchmarks/scoring_dask.py [FOLDER]
+
+The curve over the number of files, and a worker killed with SIGKILL half-way; every result must have
+the bytes of the local engine's.
 """
 
 from __future__ import annotations
@@ -16,7 +19,9 @@ from pathlib import Path
 from scoring_common import DISCO, PYTHON, Run, keep, make_files, median_seconds, run, show
 
 ROUNDS = 5
-COUNT = 64
+COUNTS = (16, 64, 128)
+COUNT_KILLED = 64
+WAIT = "import sys, distributed; distributed.Client(sys.argv[1]).wait_for_workers(2, timeout=60)"
 
 
 def start(what: str, file: Path, *options: str) -> subprocess.Popen[bytes]:
@@ -34,42 +39,86 @@ def start_worker(file: Path) -> subprocess.Popen[bytes]:
     return start("worker", file, "--nthreads", "1", "--no-nanny")
 
 
+class Cluster:
+    """A scheduler and two workers on this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "scheduler.json"
+        self.scheduler = start("scheduler", self.file, "--host", "127.0.0.1", "--port", "0")
+        while not self.file.exists():
+            time.sleep(0.1)
+        self.address = json.loads(self.file.read_text())["address"]
+        self.workers = [start_worker(self.file), start_worker(self.file)]
+        self.wait()
+
+    def wait(self) -> None:
+        """Wait for both workers."""
+        subprocess.run([PYTHON, "-c", WAIT, self.address], check=True)
+
+    def kill_worker(self) -> None:
+        """Kill a worker where it stands."""
+        self.workers[0].send_signal(signal.SIGKILL)
+        self.workers[0].wait()
+
+    def start_again(self) -> None:
+        """Put another in place of the killed worker."""
+        self.workers[0] = start_worker(self.file)
+        self.wait()
+
+    def stop(self) -> None:
+        """End all three."""
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+            process.wait()
+
+
+def run_and_kill(command: list[str], cluster: Cluster, after: float) -> Run:
+    """Run a command and kill a worker some seconds later."""
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    time.sleep(after)
+    if process.poll() is not None:
+        sys.exit("the command ended before a worker was killed")
+    cluster.kill_worker()
+    if process.wait():
+        sys.exit("the command failed after a worker was killed")
+    return Run(time.perf_counter() - began, 0)
+
+
 def main() -> None:
     """Measure, print and keep the samples."""
     with tempfile.TemporaryDirectory() as temporary:
         here = Path(temporary)
         folder = Path(sys.argv[1]) if len(sys.argv) > 1 else here
-        files = make_files(folder / "float32", "float32", COUNT)
-        file = here / "scheduler.json"
-        scheduler = start("scheduler", file, "--host", "127.0.0.1", "--port", "0")
-        while not file.exists():
-            time.sleep(0.1)
-        workers = [start_worker(file), start_worker(file)]
-        time.sleep(5)
-        address = json.loads(file.read_text())["address"]
-        score = [DISCO, "score", "--quiet", *files]
-        cluster = [*score, "--engine", "dask", "--scheduler", address]
-        runs: dict[str, list[Run]] = {"local": [], "dask": [], "dask, a worker killed": []}
-        for _ in range(ROUNDS):
-            runs["local"].append(run([*score, "-o", str(here / "local.parquet")]))
-            runs["dask"].append(run([*cluster, "-o", str(here / "dask.parquet")]))
-            began = time.perf_counter()
-            process = subprocess.Popen([*cluster, "-o", str(here / "killed.parquet")])
-            time.sleep(median_seconds(runs["dask"]) * 0.6)
-            workers[0].send_signal(signal.SIGKILL)
-            workers[0].wait()
-            if process.wait():
-                sys.exit("the command failed after a worker was killed")
-            runs["dask, a worker killed"].append(Run(time.perf_counter() - began, 0))
-            expected = (here / "local.parquet").read_bytes()
-            for name in ("dask", "killed"):
-                if (here / f"{name}.parquet").read_bytes() != expected:
-                    sys.exit(f"{name}: other bytes than the local engine's")
-            workers[0] = start_worker(file)
-            time.sleep(5)
-        for process in (*workers, scheduler):
-            process.kill()
-            process.wait()
+        files = make_files(folder / "float32", "float32", max(COUNTS))
+        cluster = Cluster(here)
+        runs: dict[str, list[Run]] = {}
+
+        def measure(label: str, count: int, *, killed: bool = False) -> None:
+            """Run once and compare the bytes with the local engine's."""
+            name = f"{label}, {count} files"
+            command = [DISCO, "score", "--quiet", "-o", str(here / name), *files[:count]]
+            if label != "local":
+                command += ["--engine", "dask", "--scheduler", cluster.address]
+            if killed:
+                after = 0.6 * median_seconds(runs[f"dask, {count} files"])
+                one = run_and_kill(command, cluster, after)
+                cluster.start_again()
+            else:
+                one = run(command)
+            runs.setdefault(name, []).append(one)
+            if (here / name).read_bytes() != (here / f"local, {count} files").read_bytes():
+                sys.exit(f"{name}: other bytes than the local engine's")
+
+        try:
+            run([DISCO, "score", "--quiet", "-o", str(here / "warm"), *files])
+            for _ in range(ROUNDS):
+                for count in COUNTS:
+                    measure("local", count)
+                    measure("dask", count)
+                measure("dask with a worker killed", COUNT_KILLED, killed=True)
+        finally:
+            cluster.stop()
     show(runs)
     print("\nidentical bytes in every round")
     keep("scoring_dask", runs)
