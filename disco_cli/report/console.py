@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
 import os
 import re
 import sys
@@ -57,8 +58,22 @@ def put_json(data: object) -> None:
 
 
 def json_line(data: object, encoding: str | None = "utf-8") -> str:
-    """Return JSON on one line that is valid in whatever is written with this encoding."""
-    return as_valid_json(json.dumps(data, ensure_ascii=False, allow_nan=False), encoding)
+    """Return JSON on one line that is valid in whatever is written with this encoding.
+
+    Numbers have all digits, and NaN and infinity, which JSON does not have, become null.
+    """
+    text = json.dumps(_finite(data), ensure_ascii=False, allow_nan=False)
+    return as_valid_json(text, encoding)
+
+
+def _finite(data: object) -> object:
+    if isinstance(data, float):
+        return data if math.isfinite(data) else None
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(value) for value in data]
+    return data
 
 
 def as_valid_json(text: str, encoding: str | None = "utf-8") -> str:

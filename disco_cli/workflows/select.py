@@ -393,4 +393,5 @@ def _mean_scores(drawn: _Drawn, average: Average) -> tuple[float | None, float |
     shares = sample_weights(drawn.samples, average)
     chosen = drawn.draw.positions
     own = shares[chosen] if drawn.draw.weights is None else drawn.draw.weights
-    return weighted_mean(drawn.accuracy, shares), weighted_mean(drawn.accuracy[chosen], own)
+    with single_threaded():
+        return weighted_mean(drawn.accuracy, shares), weighted_mean(drawn.accuracy[chosen], own)
