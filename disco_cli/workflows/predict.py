@@ -5,6 +5,7 @@ For an NPZ file this imports numpy and nothing heavier, and it executes nothing 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 from disco_cli.database import Database, load_database
 from disco_cli.errors import ArtifactError, InputError
 from disco_cli.files.align import gather_notes
+from disco_cli.files.location import local_path
 from disco_cli.selection.subset import read_selection
 from disco_cli.workflows.estimator import Estimator, IncompleteTargetError, Prediction
 from disco_cli.workflows.gates import Gates
@@ -102,6 +104,7 @@ def predict(
         A file is bad or does not fit the database, or an artifact is damaged.
     """
     check_level(level)
+    _refuse_repeats(paths)
     files = open_files(paths, read or ReadOptions())
     opened = database if isinstance(database, Database) else load_database(database)
     if selection is not None and selection.exists():
@@ -124,6 +127,19 @@ def predict(
         metric=opened.manifest.metric,
         notes=gather_notes(files),
     )
+
+
+def _refuse_repeats(paths: Sequence[str | Path]) -> None:
+    """Refuse a path that is given twice, as every command does: two equal rows help nobody."""
+    seen: dict[str, str] = {}
+    for given in paths:
+        path = os.fspath(given)
+        local = local_path(path)
+        place = path if local is None else os.path.realpath(local)
+        if place in seen:
+            same = "" if seen[place] == path else f", as {seen[place]}"
+            raise InputError(f"{path}: is given twice{same}; name it once")
+        seen[place] = path
 
 
 def _check_selection(database: Database, path: Path) -> None:

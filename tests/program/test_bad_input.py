@@ -166,6 +166,14 @@ def test_a_model_name_twice(disco, small, run_dir, tmp_path):
     assert_refused(done, 3, "model-03", "again")
 
 
+def test_a_new_model_given_twice(disco, small, run_dir, tmp_path):
+    predict = ["predict", "--dir", run_dir, small[0]]
+    assert_refused(disco(*predict, small[0]), 3, small[0], "given twice; name it once")
+    link = tmp_path / "link.npz"
+    link.symlink_to(small[0])
+    assert_refused(disco(*predict, link), 3, f"{link}: is given twice, as {small[0]}")
+
+
 def test_a_database_built_from_another_selection(disco, small, run_dir):
     disco("select", "--k", "10", *small, "-o", "other/selection.json")
     shutil.copytree(run_dir / "db", run_dir.parent / "other" / "db")

@@ -146,8 +146,12 @@ def test_predict_on_npz_imports_neither_sklearn_nor_scipy_nor_pyarrow(sample_dat
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_a_reader_that_has_seen_enough_ends_the_program_quietly(sample_database):
-    paths = " ".join(f"'{p}'" for p in sorted((SAMPLE_DATA / "new").glob("*.npz")) * 40)
+def test_a_reader_that_has_seen_enough_ends_the_program_quietly(sample_database, tmp_path):
+    originals = sorted((SAMPLE_DATA / "new").glob("*.npz"))
+    copies = [tmp_path / f"{i}-{path.name}" for i in range(40) for path in originals]
+    for copy, original in zip(copies, originals * 40, strict=True):
+        shutil.copyfile(original, copy)
+    paths = " ".join(f"'{path}'" for path in copies)
     command = (
         f"'{sys.executable}' -m disco_cli predict {paths} --dir '{sample_database}' --json "
         "--quiet | head -1; echo ${PIPESTATUS[0]}"
