@@ -58,13 +58,14 @@ def test_columns_of_one_hash_are_told_apart(monkeypatch):
     assert first_equal(Y).tolist() == first_equal_slowly(Y.T)
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(alphabet="ab\u00e9\U0001f600", max_size=3), min_size=1, max_size=30))
 def test_texts(texts):
     expected = [texts.index(text) for text in texts]
     assert first_equal_text(np.array(texts)).tolist() == expected
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)  # the first call imports scipy
 @given(st.integers(0, 2**32), st.integers(1, 30), st.integers(1, 6))
 def test_units_agree_with_joining_one_by_one(seed, n, k):
     rng = np.random.default_rng(seed)
