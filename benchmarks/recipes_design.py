@@ -38,15 +38,7 @@ _SMALLEST_SPREAD = 0.01
 
 def with_shift(shift: float) -> Sizes:
     """Return the sizes of ``auto`` for models stronger by so many logits than the references."""
-
-    def sizes(factors: Factors, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        kept, strata.STRONGER = strata.STRONGER, shift
-        try:
-            return strata.draw_sizes(factors, weights)
-        finally:
-            strata.STRONGER = kept
-
-    return sizes
+    return lambda factors, weights: strata.draw_sizes(factors, weights, shift)
 
 
 def noise_and_floor(floor: float) -> Sizes:

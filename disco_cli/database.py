@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from disco_cli.errors import ArtifactError, InputError, OutputError
 from disco_cli.estimation.layout import LINEAR, PCA, RECIPE, REFERENCES, Form, check_arrays
 from disco_cli.estimation.packed import read_arrays
-from disco_cli.files.staging import staged
 from disco_cli.files.strict_json import parse_json
 from disco_cli.files.url_path import is_behind_url, write_folder
 from disco_cli.selection.subset import Selection, parse_selection
@@ -177,6 +176,8 @@ class Database:
         shown, folder = folder, Path(os.path.realpath(folder))  # the link stays, as for files
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
+            from disco_cli.files.staging import staged
+
             with staged(folder) as staging:
                 for name, content in self._files().items():
                     with (staging / name).open("wb") as file:

@@ -1,8 +1,9 @@
 """Which estimate for which target, and how sure: the combination, the gate and the interval.
 
-Inside the references' range the estimates are averaged with weights that cross-validation chose. A target whose design estimate lies beyond that range gets a shift of
-its own (an intercept with a prior as wide as the excess), more weight on the design estimate, and an interval from the
-design's standard error: nothing that was learned from the references can vouch for it.
+Inside the references' range the estimates are averaged with weights that cross-validation chose. A
+target whose design estimate lies beyond that range gets a shift of its own (an intercept with a prior
+as wide as the excess), more weight on the design estimate, and an interval from the design's standard
+error: nothing that was learned from the references can vouch for it.
 """
 
 from __future__ import annotations

@@ -54,7 +54,9 @@ class Strata:
         return drawn
 
 
-def draw_sizes(factors: Factors, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def draw_sizes(
+    factors: Factors, weights: NDArray[np.float64], stronger: float = STRONGER
+) -> NDArray[np.float64]:
     """Return the size of each sample, (N,) and positive: its weight times the doubt about it.
 
     Doubt is the root of the sum of squares of three things, each of mean 1: what the references leave
@@ -66,15 +68,17 @@ def draw_sizes(factors: Factors, weights: NDArray[np.float64]) -> NDArray[np.flo
         Of N samples.
     weights : NDArray of float64 of shape (N,)
         Share of each sample in the score, summing to 1.
+    stronger : float
+        How much stronger than the references, in logits, a model is expected to be.
     """
     mean = float(factors.noise.mean())
     if mean <= 0:  # all models answer alike: every sample is as good as another
         return weights + _tiny(weights)
-    noise, stronger = factors.noise / mean, _doubt_of_a_stronger_model(factors)
-    return np.asarray((weights + _tiny(weights)) * np.sqrt(noise**2 + stronger**2 + 1.0))
+    noise, spread = factors.noise / mean, _doubt_of_a_stronger_model(factors, stronger)
+    return np.asarray((weights + _tiny(weights)) * np.sqrt(noise**2 + spread**2 + 1.0))
 
 
-def _doubt_of_a_stronger_model(factors: Factors) -> NDArray[np.float64]:
+def _doubt_of_a_stronger_model(factors: Factors, stronger: float) -> NDArray[np.float64]:
     """Return the binomial standard deviation of its responses, (N,), over its mean.
 
     Such a model solves what all references solve; what tells is what they find hard. Responses that
@@ -84,7 +88,7 @@ def _doubt_of_a_stronger_model(factors: Factors) -> NDArray[np.float64]:
         return np.full(factors.n_samples, 0.5)
     M = factors.n_models
     chance = (factors.means * M + 0.5) / (M + 1)  # never 0 or 1
-    odds = chance / (1.0 - chance) * np.exp(STRONGER)
+    odds = chance / (1.0 - chance) * np.exp(stronger)
     spread = np.sqrt(odds) / (1.0 + odds)
     return np.asarray(spread / spread.mean())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from disco_cli.database import Database
-from disco_cli.workflows.options import Recipe
 
 LINEAR = ("ridge", "anchored-ridge", "offset-ridge", "blend")
 PREDICTORS = ("auto", "rf", "knn", *LINEAR)
@@ -50,6 +49,8 @@ def _why_no_offset(database: Database) -> str | None:
 
 def _why_no_responses(database: Database) -> str | None:
     """Return why nothing was learnt from responses, where that is so."""
+    from disco_cli.workflows.options import Recipe  # brings all selection methods with it
+
     if database.manifest.parameters["recipe"] == Recipe.DISCO.value:
         return (
             "the database was built with the recipe disco, which learns only what was published; "
