@@ -20,7 +20,7 @@ from disco_cli.errors import UsageError
 from disco_cli.estimation.truth import Average
 from disco_cli.progress import SILENT, Progress
 from disco_cli.workflows.inputs import ReadOptions
-from disco_cli.workflows.options import check_level
+from disco_cli.workflows.level import check_level
 
 DEFAULT_READ = ReadOptions()
 

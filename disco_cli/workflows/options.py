@@ -44,19 +44,6 @@ def member(kind: type[E], value: object, option: str) -> E | None:
         raise UsageError(f"{option} {value}: choose one of {known}") from None
 
 
-def check_level(level: float) -> None:
-    """Refuse a level that no interval can have.
-
-    Raises
-    ------
-    UsageError
-        It is not between 0 and 1.
-    """
-    if not 0 < level < 1:
-        advice = f"did you mean {level / 100:g}?" if 1 < level < 100 else "such as 0.9"
-        raise UsageError(f"--level {level:g}: choose a level above 0 and below 1; {advice}")
-
-
 def check_seed(seed: int) -> None:
     """Refuse a seed that not every part can use.
 

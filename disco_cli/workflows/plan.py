@@ -25,7 +25,7 @@ from disco_cli.selection.factors import complete_responses
 from disco_cli.threads import single_threaded
 from disco_cli.workflows.evidence import Evidence, gather_evidence
 from disco_cli.workflows.inputs import ReadOptions, open_benchmark
-from disco_cli.workflows.options import check_level
+from disco_cli.workflows.level import check_level
 
 DEFAULT_KS = (10, 30, 60, 100, 200, 400, 1000)
 """Those that are at most half of the benchmark are measured."""

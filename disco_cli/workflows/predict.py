@@ -19,7 +19,7 @@ from disco_cli.selection.subset import read_selection
 from disco_cli.workflows.estimator import Estimator, IncompleteTargetError, Prediction
 from disco_cli.workflows.gates import Gates
 from disco_cli.workflows.inputs import ReadOptions, open_files
-from disco_cli.workflows.options import check_level
+from disco_cli.workflows.level import check_level
 from disco_cli.workflows.target import read_targets
 
 OPEN = Gates()
