@@ -91,18 +91,21 @@ def score_benchmark(
     M, N = len(benchmark.models), benchmark.samples.n
     options = (options or EngineOptions()).for_values(M * N * benchmark.width)
     ordered = [in_file_order(model) for model in benchmark.models]
+    held = max(model.file.held_bytes for model in benchmark.models)
     in_place = all(ordered) and all(model.file.random_access for model in benchmark.models)
     if in_place:
         size = panel_rows_in_place(N, benchmark.width, options)
     else:
         item_bytes = state_dtype(benchmark).itemsize
-        size = panel_rows(benchmark.width, item_bytes, options, scattered=not all(ordered))
+        size = panel_rows(
+            benchmark.width, item_bytes, options, scattered=not all(ordered), held_bytes=held
+        )
     panels = [Panel(benchmark, rows, options, ordered, kept) for rows in cut(N, size)]
     _keep_freed_memory()
     progress.start(len(panels) * M, "Scoring")
     if in_place:
         return collect(_score_panels_at_once(panels, options.n_threads, progress))
-    return collect(_score_panels_in_turn(panels, decoding_threads(options), progress))
+    return collect(_score_panels_in_turn(panels, decoding_threads(options, held), progress))
 
 
 def _keep_freed_memory() -> None:

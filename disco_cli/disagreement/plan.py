@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass, replace
 
 from disco_cli.errors import UsageError
+from disco_cli.files.kept import SMALL_BYTES
 
 BLOCK_ELEMENTS = 1 << 18
 """Values (models × rows × classes) of a block, 1 MiB in single precision. Half as many would stay in
@@ -23,7 +24,7 @@ _VALUES_PER_THREAD = 1 << 23  # 25 ms; of fewer, threads wait for each other rat
 _WORKING_BYTES = 40  # of each value of a block: as read, as float, its logarithm, …
 _IN_PLACE_BYTES = 128  # of each value of a panel: its state, and of STACKED models the above
 _PANELS_PER_THREAD = 8
-_DECODING_BYTES = 48 * MIB  # a row group of 16 MiB as stored, as decoded, and as an array
+_DECODING_BYTES = 48 * MIB  # SMALL_BYTES kept decoded, what they are decoded from, leftovers
 _ROW_BYTES = 100  # sums and figures of one sample
 
 
@@ -102,7 +103,14 @@ def panel_rows_in_place(n: int, n_classes: int, options: EngineOptions) -> int:
     return max(2, min(rows, -(-n // (_PANELS_PER_THREAD * options.n_threads))))
 
 
-def panel_rows(n_classes: int, item_bytes: int, options: EngineOptions, *, scattered: bool) -> int:
+def panel_rows(
+    n_classes: int,
+    item_bytes: int,
+    options: EngineOptions,
+    *,
+    scattered: bool,
+    held_bytes: int = 0,
+) -> int:
     """Return how many samples a panel may have where files are read from start to end.
 
     Parameters
@@ -116,23 +124,28 @@ def panel_rows(n_classes: int, item_bytes: int, options: EngineOptions, *, scatt
     scattered : bool
         Some file holds its rows in another order, so that its values for the whole panel are held
         by each thread.
+    held_bytes : int
+        Most that a thread keeps of any file, as :class:`disco_cli.files.matrix.PredictionFile`
+        tells it.
     """
-    n_threads = decoding_threads(options)
+    n_threads = decoding_threads(options, held_bytes)
     per_value = 8 + 2 * item_bytes + n_threads * 2 * item_bytes * scattered
-    left = max(options.memory_bytes - n_threads * _thread_bytes(options), MIB)
+    left = max(options.memory_bytes - n_threads * _thread_bytes(options, held_bytes), MIB)
     return max(2, left // (per_value * n_classes + _ROW_BYTES))
 
 
-def decoding_threads(options: EngineOptions) -> int:
+def decoding_threads(options: EngineOptions, held_bytes: int = 0) -> int:
     """Return how many threads may decode files at once, so that half of the memory is for states.
 
     More threads would leave smaller panels, and files in another order are read for each of them.
     """
-    return max(1, min(options.n_threads, options.memory_bytes // (2 * _thread_bytes(options))))
+    thread_bytes = _thread_bytes(options, held_bytes)
+    return max(1, min(options.n_threads, options.memory_bytes // (2 * thread_bytes)))
 
 
-def _thread_bytes(options: EngineOptions) -> int:
-    return options.block_elements * _WORKING_BYTES + _DECODING_BYTES
+def _thread_bytes(options: EngineOptions, held_bytes: int) -> int:
+    more = max(held_bytes - SMALL_BYTES, 0)
+    return options.block_elements * _WORKING_BYTES + _DECODING_BYTES + more
 
 
 def cut(length: int, step: int) -> list[slice]:

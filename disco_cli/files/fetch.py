@@ -17,6 +17,7 @@ import numpy as np
 from disco_cli.files.inflate import Inflater, check_crc
 from disco_cli.files.kept import SMALL_BYTES, keep
 from disco_cli.files.location import LocalFile, local_path, opened, read_range, read_ranges
+from disco_cli.files.matrix import as_slice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,7 +91,7 @@ class ModelReader:
 
     def __call__(self, model: int, rows: Rows) -> NDArray[Any]:
         """Return rows of one model, (n, …), native and aligned; maybe a read-only view."""
-        rows = _as_slice(rows)
+        rows = as_slice(rows)
         if self._whole or self._mapped:
             array = keep(self, 0, self._map if self._mapped else self._load)
             return _native((array[model] if self.stacked else array)[rows])
@@ -186,13 +187,6 @@ class OpenedModel(LocalFile):
     def read_rows(self, start: int, out: NDArray[Any]) -> None:
         """Fill ``out`` (n, …), contiguous and of the type stored, with rows from ``start`` on."""
         self.read_into(out, self._first + start * self._row_bytes)
-
-
-def _as_slice(rows: Rows) -> Rows:
-    """Return a run of consecutive rows as a slice."""
-    if isinstance(rows, slice) or not len(rows) or rows[-1] - rows[0] != len(rows) - 1:
-        return rows
-    return slice(int(rows[0]), int(rows[-1]) + 1) if (np.diff(rows) == 1).all() else rows
 
 
 def _native(array: NDArray[Any]) -> NDArray[Any]:

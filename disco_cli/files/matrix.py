@@ -28,6 +28,13 @@ Reader = Callable[[int, Rows], NDArray[Any]]
 """(model index inside the file, rows) -> raw values (n, C) or (n,), as stored."""
 
 
+def as_slice(rows: Rows) -> Rows:
+    """Return a run of consecutive rows as a slice."""
+    if isinstance(rows, slice) or not len(rows) or rows[-1] - rows[0] != len(rows) - 1:
+        return rows
+    return slice(int(rows[0]), int(rows[-1]) + 1) if (np.diff(rows) == 1).all() else rows
+
+
 class Kind(str, Enum):
     """What the values of a file are."""
 
@@ -128,6 +135,9 @@ class PredictionFile:
     random_access : bool
         Whether some rows can be fetched without reading the others. Where they cannot (compressed
         arrays), fetch one model after the other, all rows at once.
+    held_bytes : int
+        Most that a thread which reads the file keeps decoded. What is no more than
+        :data:`disco_cli.files.kept.SMALL_BYTES` need not be told.
     notes : tuple of str
         What was taken for what; shown to the user on stderr.
     """
@@ -141,6 +151,7 @@ class PredictionFile:
     read: Reader
     read_responses: Reader | None = None
     random_access: bool = True
+    held_bytes: int = 0
     notes: tuple[str, ...] = ()
 
 

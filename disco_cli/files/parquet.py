@@ -14,7 +14,8 @@ from disco_cli.errors import InputError
 from disco_cli.files.assemble import Source, assemble
 from disco_cli.files.atomic import atomic_write
 from disco_cli.files.matrix import Kind, ModelInfo, PredictionFile, Samples
-from disco_cli.files.parquet_rows import ParquetTable, RowReader
+from disco_cli.files.parquet_rows import ParquetTable
+from disco_cli.files.parquet_values import RowReader
 
 if TYPE_CHECKING:
     import os
@@ -111,7 +112,8 @@ def open_parquet(path: str, kind: Kind | None = None) -> PredictionFile:
         responses=responses,
     )
     file = assemble(source, sample_columns, _model_columns(table, names), kind)
-    return replace(file, notes=(*notes, *file.notes))
+    held = sum(one.held_bytes for one in (reader, responses) if one is not None)
+    return replace(file, notes=(*notes, *file.notes), held_bytes=held)
 
 
 def _renamed(path: str, found: Sequence[str]) -> tuple[dict[str, str], list[str]]:

@@ -1,18 +1,15 @@
-"""Rows of a Parquet file: which model and sample each belongs to, and fetching their values."""
+"""Rows of a Parquet file: which model and sample each belongs to, and reading them in batches."""
 
 from __future__ import annotations
 
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from disco_cli.errors import InputError
-from disco_cli.files.kept import SMALL_BYTES, keep
 from disco_cli.files.location import local_path, opened
 
 if TYPE_CHECKING:
@@ -20,7 +17,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from disco_cli.files.matrix import Rows
+BATCH_VALUES = 1 << 18
+"""Values that are decoded at once: 1 MiB in single precision."""
+
+_BATCH_ROWS = 1 << 10
+"""Fewest rows that are decoded at once of several columns, as each of them takes a call."""
+
+_BUFFER_BYTES = 1 << 16
+"""What is read of a column at once. Without a buffer all of the column in a row group is."""
+
+_REMOTE_BUFFER_BYTES = 1 << 20  # each read may be a request
 
 
 @contextmanager
@@ -37,7 +43,7 @@ def _readable(path: str) -> Iterator[None]:
         ) from error
 
 
-def _as_array(column: Any) -> NDArray[Any]:
+def as_array(column: Any) -> NDArray[Any]:
     """Return an arrow column of numbers as one array; chunked ones need pandas in older pyarrow."""
     whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     result: NDArray[Any] = whole.to_numpy(zero_copy_only=False)
@@ -50,6 +56,8 @@ def _parquet_file(path: str, **options: Any) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     local = local_path(path)
+    options["pre_buffer"] = False  # of all columns, whole, whatever the size of the buffer
+    options["buffer_size"] = _REMOTE_BUFFER_BYTES if local is None else _BUFFER_BYTES
     if local is not None:
         with pq.ParquetFile(local, **options) as file:
             yield file
@@ -223,8 +231,9 @@ class ParquetTable:
             return known, None
         lengths = np.concatenate(
             [
-                _as_array(pc.fill_null(pc.list_value_length(part[columns[0]]), 0))
-                for part in self.groups(range(len(self.group_starts) - 1), columns)
+                as_array(pc.fill_null(pc.list_value_length(batch[columns[0]]), 0))
+                for group in range(len(self.group_starts) - 1)
+                for batch in self.batches(group, columns)
             ]
         ).astype(np.int64)
         present = lengths > 0
@@ -242,26 +251,42 @@ class ParquetTable:
             )
         return widest, np.where(options < 0, widest, options)
 
-    def groups(self, numbers: Sequence[int] | range, columns: Sequence[str]) -> Iterator[Any]:
-        """Read some row groups, one at a time."""
+    def batches(self, group: int, columns: Sequence[str], size: int | None = None) -> Iterator[Any]:
+        """Read a row group some rows at a time, by default about ``BATCH_VALUES`` values.
+
+        Other writers put a whole file into one row group, so all of one is never decoded at once.
+        """
+        rows = int(self.group_starts[group + 1] - self.group_starts[group])
+        if size is None:
+            values = sum(self.leaves[column] for column in columns)
+            size = BATCH_VALUES * int(self.group_starts[-1]) // max(values, 1)
+            size = max(size, _BATCH_ROWS if len(columns) > 1 else 1)
         with (
             _readable(self.path),
             _parquet_file(self.path, page_checksum_verification=True) as file,
         ):
-            for number in numbers:
-                group = file.read_row_group(number, columns=list(columns), use_threads=False)
-                rows = self.group_starts[number + 1] - self.group_starts[number]
-                if len(group) != rows:
-                    raise ValueError(f"row group {number} has {len(group)} rows of {rows}")
-                yield group
+            found = 0
+            for batch in file.iter_batches(
+                size, row_groups=[group], columns=list(columns), use_threads=False
+            ):
+                found += len(batch)
+                if found > rows:
+                    break
+                yield batch
+            if found != rows:
+                raise ValueError(f"row group {group} has {found} rows of {rows}")
 
     def head(self, count: int, columns: Sequence[str]) -> Any:
         """Read the first rows, without decoding the rest of their row group."""
         import pyarrow as pa
 
-        with _readable(self.path), _parquet_file(self.path) as file:
-            batches = file.iter_batches(count, columns=list(columns), use_threads=False)
-            return pa.Table.from_batches([next(batches)])
+        batches: list[Any] = []
+        for group in range(len(self.group_starts) - 1):
+            for batch in self.batches(group, columns, count):
+                batches.append(batch)
+                if sum(map(len, batches)) >= count:
+                    return pa.Table.from_batches(batches).slice(0, count)
+        return pa.Table.from_batches(batches)
 
     def _codes(self, column: str) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Return a column as numbers of its distinct values, and these in order of appearance."""
@@ -270,12 +295,12 @@ class ParquetTable:
         with _readable(self.path):
             values = self._read(column)
             if values.null_count:
-                row = int(np.argmax(_as_array(values.is_null())))
+                row = int(np.argmax(as_array(values.is_null())))
                 raise InputError(f"{self.path}: {column} is empty in row {row}; fill it in")
             if not pa.types.is_dictionary(values.type):
                 values = values.dictionary_encode()
             values = values.unify_dictionaries().combine_chunks()
-            codes = _as_array(values.indices).astype(np.int64)
+            codes = as_array(values.indices).astype(np.int64)
             texts = np.array(values.dictionary.to_pylist())
         if texts.dtype.kind not in "iuU":
             raise InputError(
@@ -291,14 +316,14 @@ class ParquetTable:
             values = self._read(column)
             kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
             if pa.types.is_floating(kind) or pa.types.is_integer(kind):
-                return _as_array(values)
+                return as_array(values)
             if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
                 values = values.cast(pa.date32()).cast(pa.string())
             elif not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
                 raise InputError(f"{self.path}: {column} is {kind}; it should be numbers or text")
             values = values.fill_null("").dictionary_encode().unify_dictionaries().combine_chunks()
             texts = np.array(values.dictionary.to_pylist(), str)
-            result: NDArray[Any] = texts[_as_array(values.indices)]
+            result: NDArray[Any] = texts[as_array(values.indices)]
             return result
 
     def _read(self, column: str) -> Any:
@@ -310,126 +335,3 @@ class ParquetTable:
         if len(values) != self.group_starts[-1]:
             raise ValueError(f"{column} has {len(values)} rows of {self.group_starts[-1]}")
         return values
-
-
-class RowReader:
-    """Fetches rows of one model of a Parquet file.
-
-    ``shape`` is (M, N) or (M, N, C); ``missing`` stands where there is no row or no value.
-    """
-
-    def __init__(
-        self, table: ParquetTable, columns: Sequence[str], shape: tuple[int, ...], missing: float
-    ) -> None:
-        self.table = table
-        self.columns = list(columns)
-        self.shape = shape
-        self.missing = missing
-        self.dtype = self._dtype()
-        self._small = prod(shape) * self.dtype.itemsize <= SMALL_BYTES
-
-    def __call__(self, model: int, rows: Rows) -> NDArray[Any]:
-        """Return rows of one model, (n,) or (n, C)."""
-        if self.table.rows is not None and self._small:
-            whole: NDArray[Any] = keep(self, 0, self._all)[model]
-            return whole[rows]
-        wanted = self._numbers(model, rows)
-        starts = self.table.group_starts
-        found = np.searchsorted(starts, wanted, side="right") - 1
-        groups = np.unique(found[wanted >= 0])
-        if len(groups) == 1 and (wanted >= 0).all():
-            part: NDArray[Any] = keep(self, int(groups[0]), partial(self._group, int(groups[0])))
-            at = wanted - starts[groups[0]]
-            consecutive = at[-1] - at[0] == len(at) - 1 and (np.diff(at) == 1).all()
-            return part[at[0] : at[-1] + 1] if consecutive else part[at]
-        result = self._empty((len(wanted), *self.shape[2:]))
-        for group in groups.tolist():
-            inside = (found == group) & (wanted >= 0)
-            values = keep(self, group, partial(self._group, group))
-            result[inside] = values[wanted[inside] - starts[group]]
-        return result
-
-    def first_rows(self, count: int) -> NDArray[Any]:
-        """Return the first rows of the first model."""
-        if self.table.rows is not None:
-            return self(0, slice(0, count))
-        return self._block(self.table.head(min(count, self.shape[1]), self.columns), 0)
-
-    def _numbers(self, model: int, rows: Rows) -> NDArray[np.int64]:
-        """Return which rows of the file these rows of a model are, -1 where there is none."""
-        if self.table.rows is not None:
-            mine: NDArray[np.int64] = self.table.rows[model]
-            return mine[rows]
-        n = self.shape[1]
-        numbers = np.arange(*rows.indices(n)) if isinstance(rows, slice) else rows
-        return numbers + model * n
-
-    def _group(self, number: int) -> NDArray[Any]:
-        """Return the values of all rows of a row group."""
-        start = int(self.table.group_starts[number])
-        return self._block(next(self.table.groups([number], self.columns)), start)
-
-    def _dtype(self) -> np.dtype[Any]:
-        import pyarrow as pa
-
-        kinds = [self.table.schema.field(column).type for column in self.columns]
-        if len(self.shape) == 3 and len(self.columns) == 1:
-            kinds = [kinds[0].value_type]
-        for column, kind in zip(self.columns, kinds, strict=True):
-            number = pa.types.is_floating(kind) or pa.types.is_integer(kind)
-            if not number and not pa.types.is_boolean(kind):
-                raise InputError(f"{self.table.path}: {column} holds {kind}; it should be numbers")
-        found = np.result_type(*[_as_array(pa.array([], kind)).dtype for kind in kinds])
-        # Whatever is not there has to be told from what is.
-        if np.isnan(self.missing) and found.kind in "iub":
-            return np.dtype(np.float32 if found.itemsize <= 2 else np.float64)
-        return np.dtype(np.int64) if found.kind in "ub" else found
-
-    def _all(self) -> NDArray[Any]:
-        result = self._empty(self.shape)
-        start = 0
-        for group in self.table.groups(range(len(self.table.group_starts) - 1), self.columns):
-            rows = slice(start, start + len(group))
-            result[self.table.models[rows], self.table.samples[rows]] = self._block(group, start)
-            start += len(group)
-        return result
-
-    def _empty(self, shape: tuple[int, ...]) -> NDArray[Any]:
-        return np.full(shape, self.missing, self.dtype)
-
-    def _block(self, group: Any, start: int) -> NDArray[Any]:
-        """Return the rows of a piece of the table as an array; ``start`` is its first row."""
-        if len(self.shape) == 2:
-            return self._scalars(group[self.columns[0]])
-        if len(self.columns) > 1:
-            return np.stack([self._scalars(group[column]) for column in self.columns], axis=1)
-        return self._lists(group[self.columns[0]].combine_chunks(), start)
-
-    def _scalars(self, column: Any) -> NDArray[Any]:
-        import pyarrow as pa
-
-        if pa.types.is_boolean(column.type):
-            column = column.cast(pa.uint8())
-        if column.null_count and self.dtype.kind == "i":
-            column = column.fill_null(int(self.missing))
-        return _as_array(column).astype(self.dtype, copy=False)
-
-    def _lists(self, column: Any, start: int) -> NDArray[Any]:
-        """Return lists as rows: 0 beyond a list's end, NaN throughout where there is no list."""
-        import pyarrow.compute as pc
-
-        flat = self._scalars(column.flatten())
-        lengths = _as_array(pc.fill_null(pc.list_value_length(column), 0))
-        width = self.shape[2]
-        if (lengths == width).all():
-            return flat.reshape(len(lengths), width)
-        if (lengths > width).any():
-            row = int(np.argmax(lengths > width))
-            raise InputError(
-                f"{self.table.path}: row {start + row} has {lengths[row]} values in "
-                f"{self.columns[0]}, but there are {width} classes"
-            )
-        result = np.zeros((len(lengths), width), self.dtype)
-        result[np.arange(width) < lengths[:, None]] = flat
-        result[lengths == 0] = self.missing
-        return result

@@ -68,6 +68,15 @@ def test_threads_that_decode_leave_half_of_the_memory_to_states() -> None:
     assert decoding_threads(EngineOptions(memory_bytes=MIB, threads=64)) == 1
 
 
+@pytest.mark.parametrize("held", [100 * MIB, 300 * MIB])
+def test_what_threads_keep_of_a_file_is_taken_off_the_memory(held: int) -> None:
+    C, options = 1000, EngineOptions(memory_bytes=1024 * MIB, threads=4)
+    threads = decoding_threads(options, held)
+    rows = panel_rows(C, 4, options, scattered=False, held_bytes=held)
+    assert 1 <= threads < 4
+    assert threads * held + rows * C * 16 <= options.memory_bytes
+
+
 def test_a_panel_of_files_that_are_read_in_place_is_a_block_at_most() -> None:
     options = EngineOptions(threads=2, block_elements=64_000)
     assert panel_rows_in_place(10**6, 200, options) == 320

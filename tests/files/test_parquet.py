@@ -11,12 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from disco_cli.errors import InputError
-from disco_cli.files import parquet_rows
+from disco_cli.files import parquet_rows, parquet_values
 from disco_cli.files.align import align, read_correctness, read_probabilities
 from disco_cli.files.matrix import Kind, ModelInfo, Samples
 from disco_cli.files.npz import write_npz
 from disco_cli.files.open import open_predictions
 from disco_cli.files.parquet import write_parquet
+from disco_cli.files.parquet_rows import ParquetTable
 
 HALF = [0.5, 0.5]
 HALVES = pa.FixedSizeListArray.from_arrays(pa.array(np.full(4, 0.5, np.float16)), 2)
@@ -28,14 +29,17 @@ def saved(folder: Path, columns: dict[str, Any], metadata: Any = None, **how: An
     return folder / "model.parquet"
 
 
-@pytest.mark.parametrize("small", [True, False])
+@pytest.mark.parametrize("decoded", ["whole", "by group", "in batches"])
 @pytest.mark.parametrize("order", ["by model", "by sample", "shuffled"])
 @pytest.mark.parametrize("rows", [7, 1000])
 def test_rows_in_any_order_and_groups_of_any_size_read_as_the_npz(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: bool, order: str, rows: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decoded: str, order: str, rows: int
 ) -> None:
-    if not small:
-        monkeypatch.setattr(parquet_rows, "SMALL_BYTES", 0)
+    if decoded != "whole":
+        monkeypatch.setattr(parquet_values, "SMALL_BYTES", 0)
+    if decoded == "in batches":
+        monkeypatch.setattr(parquet_values, "WHOLE_BYTES", 0)
+        monkeypatch.setattr(parquet_rows, "BATCH_VALUES", 13)
     rng = np.random.default_rng(0)
     m, n, c = 3, 20, 4
     values = rng.dirichlet(np.ones(c), (m, n)).astype(np.float32)
@@ -66,6 +70,60 @@ def test_rows_in_any_order_and_groups_of_any_size_read_as_the_npz(
             np.testing.assert_array_equal(
                 read(left, k, np.array([5, 3])), read(right, k, np.array([5, 3]))
             )
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_row_group_as_large_as_the_file_is_never_held(tmp_path: Path, told: bool) -> None:
+    n, c = 8000, 1000  # 32 MB, in pages of 1 MiB
+    values = np.random.default_rng(0).random((n, c), np.float32)
+    values /= values.sum(axis=1, keepdims=True)
+    lists = pa.ListArray.from_arrays(np.arange(n + 1, dtype=np.int32) * c, values.ravel())
+    metadata = {"disco.n_classes": str(c)} if told else None
+    path = saved(tmp_path, {"probs": lists}, metadata, row_group_size=n)
+    file, at_rest, most = open_predictions(path), pa.total_allocated_bytes(), 0
+    for start in range(0, n, 300):
+        block = file.read(0, slice(start, start + 300))
+        np.testing.assert_array_equal(block, values[start : start + 300])
+        most = max(most, pa.total_allocated_bytes() - at_rest)
+    assert most < 12 << 20
+    assert file.held_bytes == 0
+
+
+def test_reading_on_decodes_each_row_group_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded = []
+    batches = ParquetTable.batches
+
+    def count(self: ParquetTable, group: int, columns: list[str]) -> Any:
+        decoded.append((group, columns[0]))
+        return batches(self, group, columns)
+
+    monkeypatch.setattr(parquet_rows, "BATCH_VALUES", 10)
+    m, n, c = 4, 30, 3
+    values = np.random.default_rng(0).dirichlet(np.ones(c), (m, n))
+    one = tmp_path / "one.parquet"
+    write_parquet(one, values[:1], Kind.PROBABILITIES, Samples(n), responses=values[:1, :, 0])
+    pq.write_table(pq.read_table(one), one, row_group_size=15)
+    several = tmp_path / "several.parquet"
+    models = [ModelInfo(name) for name in "bdac"]
+    write_parquet(several, values, Kind.PROBABILITIES, Samples(n), models)
+    pq.write_table(pq.read_table(several), several, row_group_size=1000)
+    file, benchmark = open_predictions(one), align([open_predictions(several)])
+    assert file.read_responses is not None
+    monkeypatch.setattr(ParquetTable, "batches", count)
+    for start in range(0, n, 7):
+        rows = slice(start, start + 7)
+        for _ in range(2):  # as probabilities, then as right answers
+            np.testing.assert_array_equal(file.read(0, rows), values[0, rows])
+            np.testing.assert_array_equal(file.read_responses(0, rows), values[0, rows, 0])
+    assert sorted(decoded) == [(g, name) for g in (0, 1) for name in ("probs", "response")]
+
+    decoded.clear()
+    for k, place in enumerate((2, 0, 3, 1)):  # by name
+        np.testing.assert_array_equal(read_probabilities(benchmark, k), values[place])
+    assert decoded == [(0, "probs")]
+    assert benchmark.models[0].file.held_bytes == values.nbytes
 
 
 def test_ragged_lists_tell_the_options(tmp_path: Path) -> None:
