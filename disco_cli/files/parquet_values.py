@@ -15,7 +15,7 @@ import numpy as np
 from disco_cli.errors import InputError
 from disco_cli.files.kept import SMALL_BYTES, keep
 from disco_cli.files.matrix import as_slice
-from disco_cli.files.parquet_rows import as_array
+from disco_cli.files.parquet_rows import BATCH_VALUES, as_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -76,11 +76,17 @@ class RowReader:
         numbers = np.arange(*rows.indices(n)) if isinstance(rows, slice) else rows
         return numbers + model * n
 
-    def blocks(self, group: int) -> Iterator[NDArray[Any]]:
-        """Decode a row group: all of it where it is kept whole, else some rows after the other."""
+    def blocks(self, group: int, wanted: int) -> Iterator[NDArray[Any]]:
+        """Decode a row group: all of it where it is kept whole, else some rows after the other.
+
+        If about as many rows are ``wanted`` as are decoded at once anyway, it is exactly as many:
+        blocks of that length then need not be pieced together.
+        """
         start, stop = self.table.group_starts[group : group + 2].tolist()
         if not self._whole(stop - start):
-            for batch in self.table.batches(group, self.columns):
+            usual = BATCH_VALUES // max(prod(self.shape[2:]), 1)
+            size = wanted if usual <= 2 * wanted <= 3 * usual and len(self.columns) == 1 else None
+            for batch in self.table.batches(group, self.columns, size):
                 yield self._block(batch, start)
                 start += len(batch)
             return
@@ -203,7 +209,7 @@ class _Stream:
         done = absent = int(np.searchsorted(ascending, 0))
         result = None
         while done < len(rows):
-            block = self._move(int(ascending[done]))
+            block = self._move(int(ascending[done]), len(rows))
             end = int(np.searchsorted(ascending, self._stop))
             to, of = as_slice(order[done:end]), as_slice(ascending[done:end] - self._start)
             if end - done == len(rows) and isinstance(to, slice):
@@ -215,14 +221,14 @@ class _Stream:
             del block  # two of them need not be held
         return self._reader.rows(len(rows), missing=True) if result is None else result
 
-    def _move(self, row: int) -> NDArray[Any]:
-        """Go on to the block that has this row, and return it."""
+    def _move(self, row: int, wanted: int) -> NDArray[Any]:
+        """Go on to the block that has this row, one of those that are wanted, and return it."""
         if self._block is not None and self._start <= row < self._stop:
             return self._block
         starts = self._reader.table.group_starts
         group = int(np.searchsorted(starts, row, side="right")) - 1
         if group != self._group or row < self._stop:
-            self._following = self._reader.blocks(group)
+            self._following = self._reader.blocks(group, wanted)
             self._stop = int(starts[group])
         self._group = -1  # nowhere, should decoding fail
         while row >= self._stop:

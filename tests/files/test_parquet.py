@@ -95,9 +95,9 @@ def test_reading_on_decodes_each_row_group_once(
     decoded = []
     batches = ParquetTable.batches
 
-    def count(self: ParquetTable, group: int, columns: list[str]) -> Any:
+    def count(self: ParquetTable, group: int, columns: list[str], size: Any = None) -> Any:
         decoded.append((group, columns[0]))
-        return batches(self, group, columns)
+        return batches(self, group, columns, size)
 
     monkeypatch.setattr(parquet_rows, "BATCH_VALUES", 10)
     m, n, c = 4, 30, 3
