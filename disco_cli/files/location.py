@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+_HAS_PREAD = hasattr(os, "pread")
 _HAS_PREADV = hasattr(os, "preadv")
 
 Stamp = tuple[int, int]
@@ -108,7 +109,8 @@ def read_ranges(
         try:
             _check(location, stamp, lambda: _stamp(os.fstat(handle)))
             for start, size in ranges:
-                yield _complete(location, _read_at(handle, size, start), start, size)
+                data = _read_at(handle, size, start)
+                yield data if len(data) == size else _complete(location, data, start, size)
         finally:
             os.close(handle)
 
@@ -128,9 +130,9 @@ class LocalFile:
             raise ValueError(f"{location} is not local")
         self.location = location
         with _explained(location):
-            self._handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+            self.handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         try:
-            _check(location, stamp, lambda: _stamp(os.fstat(self._handle)))
+            _check(location, stamp, lambda: _stamp(os.fstat(self.handle)))
         except BaseException:
             self.close()
             raise
@@ -144,7 +146,7 @@ class LocalFile:
             If the file cannot be read, or ends too early.
         """
         try:
-            done = _read_into(self._handle, out, start)
+            done = _read_into(self.handle, out, start)
             if done != out.nbytes:
                 self._read_rest(out.data.cast("B"), start, done)
         except OSError as error:
@@ -152,14 +154,14 @@ class LocalFile:
 
     def _read_rest(self, out: memoryview, start: int, done: int) -> None:
         """Go on where the system stopped: one call reads no more than 2 GiB."""
-        while more := _read_into(self._handle, out[done:], start + done):
+        while more := _read_into(self.handle, out[done:], start + done):
             done += more
         if done != len(out):
             raise _ended(self.location, start + done, len(out) - done)
 
     def close(self) -> None:
         """Close the file."""
-        os.close(self._handle)
+        os.close(self.handle)
 
 
 def _complete(location: str, data: bytes, start: int, size: int) -> bytes:
@@ -263,7 +265,7 @@ def _read_into(handle: int, out: Any, start: int) -> int:
 
 def _read_at(handle: int, size: int, start: int) -> bytes:
     """Return up to ``size`` bytes; one call of the system reads no more than 2 GiB."""
-    if not hasattr(os, "pread"):
+    if not _HAS_PREAD:
         with os.fdopen(os.dup(handle), "rb") as file:
             file.seek(start)
             return file.read(size)
