@@ -13,7 +13,7 @@ TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 help:  ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml setup.py disco_cli/_kernel.c
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
@@ -57,5 +57,5 @@ bench-recipes: $(READY)  ## Measure the recipes on ../shared/data, and how long 
 	$(BIN)/python benchmarks/recipes.py
 	$(BIN)/python benchmarks/recipes_time.py
 
-clean:  ## Remove .venv and caches
-	rm -rf $(VENV) $(LOOP) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+clean:  ## Remove .venv, caches and what was built
+	rm -rf $(VENV) $(LOOP) build *.egg-info disco_cli/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis

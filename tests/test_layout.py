@@ -12,6 +12,7 @@ LAYERS = (
     "errors",
     "progress",
     "threads",
+    "kernel",
     "files",
     "disagreement",
     "selection",

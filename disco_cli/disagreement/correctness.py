@@ -8,7 +8,6 @@ memory it goes to a temporary file.
 from __future__ import annotations
 
 import os
-import tempfile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,6 +94,8 @@ def keep_correctness(benchmark: Benchmark, memory_bytes: int) -> Correctness | N
     size = shape[0] * shape[1] * dtype.itemsize
     if size <= memory_bytes // MEMORY_SHARE:
         return Correctness(np.empty(shape, dtype))
+    import tempfile
+
     try:
         with tempfile.TemporaryFile() as file:  # the mapping keeps it alive
             if hasattr(os, "posix_fallocate"):

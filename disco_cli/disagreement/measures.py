@@ -84,15 +84,13 @@ def confidence(P: Floats) -> NDArray[np.float64]:
     return result
 
 
-def entropy(p: Floats, work: Floats | None = None) -> Floats:
+def entropy(p: Floats) -> Floats:
     """Return H(p) = −Σ_c p ln p of each row, in nats, in the precision of ``p``.
 
     Parameters
     ----------
     p : NDArray of float32 or float64 of shape (n, C)
         Probabilities, 0·ln 0 counting as 0.
-    work : NDArray of the same shape and type, optional
-        Overwritten, so that a loop over blocks allocates nothing.
 
     Returns
     -------
@@ -101,15 +99,15 @@ def entropy(p: Floats, work: Floats | None = None) -> Floats:
     """
     result = np.empty(len(p), p.dtype)
     with np.errstate(invalid="ignore"):
-        negated_entropy(p, result, work)
+        negated_entropy(p, result)
     return np.negative(result, out=result)
 
 
-def negated_entropy(p: Floats, out: Floats, work: Floats | None = None) -> None:
+def negated_entropy(p: Floats, out: Floats) -> None:
     """Write −H(p) of each row to ``out`` (n,); as :func:`entropy`, which silences warnings too."""
     # The smallest normal number turns 0·ln 0 into a plain 0 and alters no probability above 1e-30;
     # a negative one stays negative, and its logarithm shows it as NaN.
-    logs = np.add(p, _TINY[p.dtype], out=work)
+    logs = np.add(p, _TINY[p.dtype])
     np.log(logs, out=logs)
     row_dots(p, logs, out)
 

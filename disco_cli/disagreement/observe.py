@@ -14,6 +14,9 @@ import numpy as np
 from disco_cli.disagreement.measures import Floats, negated_entropy
 from disco_cli.disagreement.state import UNITS, State, to_units
 from disco_cli.files.rows import row_top
+from disco_cli.files.stack import Stack
+from disco_cli.files.values import CERTAIN
+from disco_cli.kernel import kernel_for
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,7 +49,49 @@ class Observation:
         return found
 
 
-def observe(p: Floats, n_models: int, work: Floats | None = None) -> Observation:
+def add_from_files(
+    state: State, rows: slice, sums: Floats, stack: Stack, samples: slice, *, first: bool
+) -> tuple[int, NDArray[np.int64]]:
+    """Add samples of a stack of models without anybody having read them before.
+
+    Parameters
+    ----------
+    state : State
+        Changed in place.
+    rows : slice
+        Rows of the state that the samples are.
+    sums : NDArray of float of shape (n, C)
+        Sum over the models of this group so far; changed in place.
+    stack : Stack
+        Models.
+    samples : slice
+        Which samples.
+    first : bool
+        Overwrite the sums.
+
+    Returns
+    -------
+    int
+        How many samples were added before one that needs a closer look; 0 without compiled loops.
+    NDArray of int64 of shape (M, n)
+        The most probable class, the first of equal ones, where they were added.
+    """
+    n, n_classes = sums.shape
+    maximum = state.maximum[rows]
+    answers = np.empty((len(stack.models), n), np.int64)
+    kernel = kernel_for(sums, maximum) if stack.holds_probabilities else None
+    places = None if kernel is None else stack.places(samples)
+    if kernel is None or places is None:
+        return 0, answers
+    done: int = kernel.add_files(
+        *places, stack.dtype.itemsize, n, n_classes, CERTAIN, sums, maximum, first,
+        state.entropy[rows], state.confidence[rows], answers,
+    )  # fmt: skip
+    state.count[rows][:done] += len(stack.models)
+    return done, answers
+
+
+def observe(p: Floats, n_models: int) -> Observation:
     """Return what has to be added to a state for the probabilities of some models.
 
     Parameters
@@ -55,20 +100,21 @@ def observe(p: Floats, n_models: int, work: Floats | None = None) -> Observation
         Non-negative, all NaN where missing, model after model; not changed.
     n_models : int
         M.
-    work : NDArray of at least (M × n, C), optional
-        Overwritten, so that a loop over blocks allocates less.
     """
     # Few calls of numpy: around each, threads wait for each other.
     shape = (n_models, len(p) // n_models)
     figures = np.empty((2, len(p)), p.dtype)
-    negated_entropy(p, figures[0], work)
+    if (kernel := kernel_for(p)) is not None:
+        kernel.figures(p, p.shape[1], figures)
+    else:
+        negated_entropy(p, figures[0])
+        row_top(p, figures[1])
     missing = None
     if np.isnan(figures[0].min()):
         missing = np.isnan(figures[0])
         p = np.where(missing[:, np.newaxis], p.dtype.type(0), p)
-        figures[0, missing] = 0
+        figures[:, missing] = 0
         missing = missing.reshape(shape)
-    row_top(p, figures[1])
     negated, confidence = to_units(figures).reshape(2, *shape).sum(axis=1)
     return Observation(
         p=p.reshape(*shape, p.shape[1]),
@@ -94,19 +140,26 @@ def add(state: State, rows: slice, sums: Floats, seen: Observation, *, first: bo
     first : bool
         Overwrite the sums.
     """
-    if first:  # numpy adds along the first axis as the loop does, one after another
-        np.add.reduce(seen.p, axis=0, dtype=sums.dtype, out=sums)
+    maximum = state.maximum[rows]
+    if (kernel := kernel_for(seen.p, sums, maximum)) is not None:
+        kernel.add(seen.p, len(seen.p), sums, maximum, first)
     else:
-        for p in seen.p:
-            np.add(sums, p, out=sums)
-    highest = state.maximum[rows]
-    top = seen.p[0] if len(seen.p) == 1 else np.maximum.reduce(seen.p, axis=0)
-    np.maximum(highest, top, out=highest)
+        _add_values(seen.p, sums, maximum, first=first)
     state.entropy[rows] += seen.entropy
     state.confidence[rows] += seen.confidence
     state.count[rows] += len(seen.p)
     if seen.missing is not None:
         state.count[rows] -= seen.missing.sum(axis=0)
+
+
+def _add_values(P: Floats, sums: Floats, maximum: Floats, *, first: bool) -> None:
+    if first:  # numpy adds along the first axis as the loop does, one after another
+        np.add.reduce(P, axis=0, dtype=sums.dtype, out=sums)
+    else:
+        for p in P:
+            np.add(sums, p, out=sums)
+    top = P[0] if len(P) == 1 else np.maximum.reduce(P, axis=0)
+    np.maximum(maximum, top, out=maximum)
 
 
 def add_labels(state: State, rows: slice, sums: Floats, labels: NDArray[np.int64]) -> None:
@@ -130,5 +183,9 @@ def add_correctness(state: State, rows: slice, correct: Floats) -> None:
 
 def add_group_sums(state: State, rows: slice, sums: Floats) -> None:
     """Round the sums of a whole group of models into the state, and reset them to zero."""
-    state.total[rows] += to_units(sums)
-    sums[...] = 0
+    total = state.total[rows]
+    if (kernel := kernel_for(sums)) is not None and total.flags.c_contiguous:
+        kernel.add_units(sums, total)
+    else:
+        total += to_units(sums)
+        sums[...] = 0

@@ -184,9 +184,13 @@ class OpenedModel(LocalFile):
         self._first = first
         self._row_bytes = row_bytes
 
+    def place(self, row: int) -> int:
+        """Return at which byte of the file a row begins."""
+        return self._first + row * self._row_bytes
+
     def read_rows(self, start: int, out: NDArray[Any]) -> None:
         """Fill ``out`` (n, …), contiguous and of the type stored, with rows from ``start`` on."""
-        self.read_into(out, self._first + start * self._row_bytes)
+        self.read_into(out, self.place(start))
 
 
 def _native(array: NDArray[Any]) -> NDArray[Any]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from disco_cli.files.align import blame, read_values
 from disco_cli.files.fetch import ModelReader, OpenedModel
+from disco_cli.files.matrix import Kind
 from disco_cli.files.values import (
     BadRowError,
     Floats,
@@ -75,6 +76,15 @@ class Stack:
         Which of them, a run of :func:`alike`.
     size : int
         Samples that are read at once, at most.
+
+    Attributes
+    ----------
+    kind : Kind
+        What all their values are.
+    dtype : numpy.dtype
+        How these are held.
+    holds_probabilities : bool
+        Whether values are probabilities as they are, if they are any.
     """
 
     def __init__(self, benchmark: Benchmark, models: range, size: int) -> None:
@@ -82,10 +92,17 @@ class Stack:
         self.models = models
         first = benchmark.models[models.start]
         self.kind = first.file.kind
+        n_options = benchmark.samples.n_options
+        self.holds_probabilities = (
+            self.kind is Kind.PROBABILITIES
+            and not benchmark.counts_no_answer
+            and (n_options is None or bool((n_options >= (first.file.n_classes or 0)).all()))
+        )
         self._open = ExitStack()
         self._files: list[OpenedModel | None] = []
         shape = (len(models), size, first.file.n_classes or 0)
-        self._buffer = np.empty(shape, _held_as(first))
+        self.dtype = _held_as(first)
+        self._buffer = np.empty(shape, self.dtype)
 
     def __enter__(self) -> Self:
         """Open the files."""
@@ -108,6 +125,20 @@ class Stack:
         opened = read.opened(model.index)
         opening.callback(opened.close)
         return opened
+
+    def places(self, rows: slice) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Return the handles of the open files, and the bytes at which samples begin in each.
+
+        ``None`` unless all files are open and hold these samples one after another as they are.
+        """
+        found = []
+        for m, file in zip(self.models, self._files, strict=True):
+            start = None if file is None else _first_row(self.benchmark.models[m], rows)
+            if file is None or start is None:
+                return None
+            found.append((file.handle, file.place(start)))
+        handles, offsets = np.array(found, np.int64).T.copy()
+        return handles, offsets
 
     def read(self, rows: slice) -> Floats:
         """Return the values of these n samples, (models × n, C), model after model.

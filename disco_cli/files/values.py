@@ -20,11 +20,15 @@ from numpy.typing import NDArray
 from disco_cli.errors import InputError
 from disco_cli.files.matrix import Kind
 from disco_cli.files.rows import row_max, row_sum, spread
+from disco_cli.kernel import kernel_for
 
 TOLERANCE = 1e-2
 """How far a row may sum from 1. Rounding C = 1000 probabilities to float16 moves their sum by up to
 5e-4 and to bfloat16 by up to 4e-3; printing them with three or four decimals by a little more. Rows
 that are not probabilities at all are off by far more than one percent."""
+
+CERTAIN = 0.99 * TOLERANCE
+"""What is closer to the tolerance is left to numpy, whose sums round otherwise than compiled ones."""
 
 LARGEST = 1e100
 """Magnitudes that are worked with. The square of a larger number, or a sum of them, overflows, and
@@ -57,8 +61,17 @@ def working(block: NDArray[Any]) -> Floats:
     Rows become contiguous, so that sums do not depend on the layout of the file.
     """
     if block.dtype == np.float16:
-        return _singles().take(block.view(np.uint16), mode="wrap")
+        return _widened(block)
     result: Floats = block.astype(working_dtype(block.dtype), order="C", copy=False)
+    return result
+
+
+def _widened(block: NDArray[np.float16]) -> NDArray[np.float32]:
+    kernel = kernel_for(block, dtype=np.float16)
+    if kernel is None:
+        return _singles().take(block.view(np.uint16), mode="wrap")
+    result = np.empty(block.shape, np.float32)
+    kernel.widen(block, result)
     return result
 
 
@@ -294,6 +307,10 @@ def _missing_rows(block: Floats, n_options: NDArray[np.int64] | None) -> NDArray
 
 def _checked_sums(block: Floats, n_options: NDArray[np.int64] | None, what: str) -> Floats:
     """Return padded probabilities after checking that each row sums to 1."""
+    if (kernel := kernel_for(block)) is not None and kernel.are_probabilities(
+        block, block.shape[1], CERTAIN
+    ):
+        return block
     sums = row_sum(block)
     farthest = max(1 - sums.min(initial=1), sums.max(initial=1) - 1)
     if block.min(initial=0) >= 0 and farthest <= TOLERANCE:

@@ -128,10 +128,11 @@ def score(
     """
     if output is not None:
         check_foreign(output, force=force)
-        # Needed to write the result: the import is done by the time that the files are read. No
-        # daemon: an interpreter that ends in the middle of an import may crash.
-        Thread(target=_import_writer).start()
     benchmark = open_benchmark(paths, read or ReadOptions())
+    if output is not None:
+        # Needed to write the result, and done while others read and compute; opening files would be
+        # held up by it. No daemon: an interpreter that ends in the middle of an import may crash.
+        Thread(target=_import_writer).start()
     engine = engine or EngineOptions()
     kept = keep_correctness(benchmark, engine.memory_bytes)
     content = score_aligned(benchmark, engine, progress, kept)

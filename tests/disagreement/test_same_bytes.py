@@ -11,6 +11,12 @@ import numpy as np
 import pytest
 
 M, N, C = 40, 90, 7
+DISCO = [sys.executable, "-m", "disco_cli"]
+UNCOMPILED = [
+    sys.executable,
+    "-c",
+    "import sys; sys.modules['disco_cli._kernel'] = None; from disco_cli.cli import main; main()",
+]
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +39,11 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return found
 
 
-def artifacts(folder: Path, files: list[str], *options: str) -> tuple[bytes, bytes]:
+def artifacts(
+    folder: Path, files: list[str], *options: str, disco: list[str] = DISCO
+) -> tuple[bytes, bytes]:
     """Score and select; return the bytes of both artifacts."""
     at = ["--quiet", "-d", str(folder)]
-    disco = [sys.executable, "-m", "disco_cli"]
     subprocess.run([*disco, "score", *at, *options, *files], check=True, capture_output=True)
     select = ["select", "--k", "20", *at, "--scores", str(folder / "scores.parquet")]
     subprocess.run([*disco, *select], check=True, capture_output=True)
@@ -59,3 +66,5 @@ def test_scores_and_selection_are_the_same_bytes(
         ways.append((mixed[::-1], ["--engine", "dask", "--threads", "2", "--memory", "1MiB"]))
     for number, (files, options) in enumerate(ways, 1):
         assert artifacts(tmp_path / str(number), files, *options) == expected, options
+    for files in (folders["plain"], mixed):
+        assert artifacts(tmp_path / "numpy", files, disco=UNCOMPILED) == expected

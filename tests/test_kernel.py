@@ -1,0 +1,309 @@
+"""The compiled loops do what numpy does, bit by bit, and leave to numpy what is not certain."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disco_cli import kernel
+from disco_cli.disagreement.engine import SampleScores, score_benchmark
+from disco_cli.disagreement.measures import negated_entropy
+from disco_cli.disagreement.observe import add_from_files
+from disco_cli.disagreement.state import State
+from disco_cli.errors import InputError
+from disco_cli.files import values
+from disco_cli.files.align import align
+from disco_cli.files.matrix import Kind, Samples
+from disco_cli.files.npz import write_npz
+from disco_cli.files.open import open_predictions
+from disco_cli.files.stack import Stack
+
+compiled: Any = kernel.kernel_for()
+built = pytest.mark.skipif(compiled is None, reason="the compiled loops were not built here")
+UNITS = 2.0**40
+NAN = float("nan")
+
+
+def probabilities(seed: int, n: int, n_classes: int) -> np.ndarray:
+    """Return rows with zeros, numbers too small to be normal, and one certain answer."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(n_classes, rng.uniform(0.01, 2)), n).astype(np.float32)
+    p[rng.random(p.shape) < 0.1] = 0
+    p[rng.random(p.shape) < 0.05] = 1e-41
+    p[0] = 0
+    p[0, rng.integers(n_classes)] = 1
+    return p
+
+
+def by_numpy(p: np.ndarray) -> np.ndarray:
+    """Return -H(p) and the highest probability of each row, (2, n)."""
+    result = np.empty((2, len(p)), p.dtype)
+    with np.errstate(invalid="ignore"):
+        negated_entropy(p, result[0])
+    result[1] = p.max(axis=1)
+    return result
+
+
+def test_the_loops_are_built_and_agree_where_they_can_be() -> None:
+    can = sys.platform == "linux" and platform.machine() == "x86_64" and shutil.which("gcc")
+    if not can:
+        pytest.skip("no GCC on Linux and x86-64")
+    assert compiled is not None
+
+
+@built
+@given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 130))
+def test_figures_are_those_of_numpy(seed: int, n: int, n_classes: int) -> None:
+    p = probabilities(seed, n, n_classes)
+    found = np.empty((2, n), np.float32)
+    compiled.figures(p, n_classes, found)
+    np.testing.assert_array_equal(found, by_numpy(p))
+
+
+@built
+@pytest.mark.parametrize("n_classes", [4096, 5000, 9001])
+def test_figures_of_rows_longer_than_a_chunk(n_classes: int) -> None:
+    p = probabilities(1, 3, n_classes)
+    found = np.empty((2, 3), np.float32)
+    compiled.figures(p, n_classes, found)
+    np.testing.assert_array_equal(found, by_numpy(p))
+
+
+@built
+def test_figures_of_a_missing_row_are_nan_and_of_its_neighbours_not() -> None:
+    p = probabilities(2, 9, 20)
+    p[4] = NAN
+    found = np.empty((2, 9), np.float32)
+    compiled.figures(p, 20, found)
+    np.testing.assert_array_equal(found, by_numpy(p))
+    assert np.isnan(found[0]).tolist() == [row == 4 for row in range(9)]
+
+
+@built
+@pytest.mark.slow
+def test_logarithms_of_all_numbers_between_zero_and_one_are_numpys() -> None:
+    for start in range(0, 0x3F800001, 1 << 22):
+        x = np.arange(start, min(start + (1 << 22), 0x3F800001), dtype=np.uint32).view(np.float32)
+        found = np.empty((2, len(x)), np.float32)
+        compiled.figures(x, 1, found)
+        np.testing.assert_array_equal(found[0], x * np.log(x + np.finfo(np.float32).tiny))
+
+
+@built
+@pytest.mark.parametrize("n_classes", [1, 3, 15, 16, 17, 200])
+@pytest.mark.parametrize("fault", [-1e-6, -0.0, NAN, np.inf, -np.inf, 0.02, 1.5])
+def test_a_row_with_a_fault_is_not_certain(n_classes: int, fault: float) -> None:
+    rng = np.random.default_rng(n_classes)
+    p = rng.dirichlet(np.ones(n_classes), 5).astype(np.float32)
+    assert compiled.are_probabilities(p, n_classes, values.CERTAIN)
+    place = (rng.integers(5), rng.integers(n_classes))
+    p[place] = p[place] + fault if fault > 0 else fault
+    assert not compiled.are_probabilities(p, n_classes, values.CERTAIN)
+
+
+@built
+@given(st.integers(0, 10**6), st.floats(0.98, 1.02))
+def test_what_is_certain_is_accepted_by_numpy_too(seed: int, scale: float) -> None:
+    p = probabilities(seed, 4, 30)
+    p *= np.float32(scale) / p.sum(axis=1, keepdims=True)
+    if compiled.are_probabilities(p, 30, values.CERTAIN):
+        assert np.abs(p.astype(np.float64).sum(axis=1) - 1).max() <= values.TOLERANCE
+
+
+@built
+@given(st.integers(0, 10**6), st.integers(1, 5), st.integers(1, 60), st.booleans())
+def test_adding_is_done_model_after_model(seed: int, n_models: int, n: int, first: bool) -> None:
+    rng = np.random.default_rng(seed)
+    p = rng.random((n_models, n, 7), dtype=np.float32)
+    sums, maximum = rng.random((2, n, 7), dtype=np.float32)
+    expected = np.zeros_like(sums) if first else sums.copy()
+    for one in p:
+        expected += one
+    highest = np.maximum(maximum, p.max(axis=0))
+    compiled.add(p, n_models, sums, maximum, first)
+    np.testing.assert_array_equal(sums, expected)
+    np.testing.assert_array_equal(maximum, highest)
+
+
+@built
+def test_units_are_rounded_towards_zero_and_the_sums_start_anew() -> None:
+    sums = np.array([[0.0, 1.0, 1 / 3], [15.9, 2**-41, 3 * 2**-41]], np.float32)
+    total = np.full((2, 3), 5, np.int64)
+    expected = total + (sums * np.float32(UNITS)).astype(np.int64)
+    compiled.add_units(sums, total)
+    assert total.tolist() == expected.tolist()
+    assert total[1, 1:].tolist() == [5, 6]
+    assert not sums.any()
+
+
+@built
+def test_every_half_is_widened_as_numpy_does() -> None:
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    singles = np.empty(1 << 16, np.float32)
+    compiled.widen(halves, singles)
+    expected = halves.astype(np.float32)
+    np.testing.assert_array_equal(singles, expected)
+    np.testing.assert_array_equal(np.signbit(singles), np.signbit(expected))
+
+
+@built
+def test_arrays_of_other_types_and_shapes_are_refused() -> None:
+    p, out = np.ones((4, 3), np.float32), np.empty((2, 4), np.float32)
+    total = np.zeros((4, 3), np.int64)
+    with pytest.raises(ValueError, match="another type or shape"):
+        compiled.figures(p.astype(np.float64), 3, out)
+    with pytest.raises(ValueError, match="another type or shape"):
+        compiled.figures(p, 3, out[:, :3].copy())
+    with pytest.raises(ValueError, match="another type or shape"):
+        compiled.figures(p, 0, out)
+    with pytest.raises(ValueError, match="another type or shape"):
+        compiled.add_units(p[:3], total)
+    with pytest.raises(ValueError, match="not C-contiguous"):
+        compiled.add_units(p[:, :2], total)
+    kept = p.copy()
+    kept.setflags(write=False)
+    with pytest.raises((ValueError, BufferError), match=r"read-only|not writable"):
+        compiled.add(p, 1, kept, p, True)
+    empty = np.zeros(0, np.int64)
+    with pytest.raises(ValueError, match="another shape"):
+        compiled.add_files(empty, empty, 8, 0, 3, 0.01, p, p, True, empty, empty, None)
+
+
+def test_a_kernel_that_adds_in_another_order_is_not_used() -> None:
+    def figures(p: np.ndarray, _: int, out: np.ndarray) -> None:
+        out[...] = by_numpy(p)
+
+    def pairwise(p: np.ndarray, _: int, out: np.ndarray) -> None:
+        out[0] = (p * np.log(p + np.finfo(np.float32).tiny)).sum(axis=1)
+        out[1] = p.max(axis=1)
+
+    assert kernel.gives_numpys_bits(SimpleNamespace(figures=figures))
+    assert not kernel.gives_numpys_bits(SimpleNamespace(figures=pairwise))
+
+
+N, C = 83, 21
+
+
+def write(
+    folder: Path, P: np.ndarray, labels: np.ndarray | None = None, kind: Kind = Kind.PROBABILITIES
+) -> list[Path]:
+    paths = [folder / f"m{m:02d}.npz" for m in range(len(P))]
+    for path, rows in zip(paths, P, strict=True):
+        write_npz(path, rows, kind, Samples(n=len(rows), labels=labels))
+    return paths
+
+
+def both_ways(paths: list[Path], patch: pytest.MonkeyPatch) -> list[SampleScores]:
+    """Score with the compiled loops and without."""
+    benchmark = align([open_predictions(str(path)) for path in paths])
+    found = [score_benchmark(benchmark)]
+    patch.setattr(kernel, "_LOADED", None)
+    found.append(score_benchmark(benchmark))
+    return found
+
+
+def assert_same(first: SampleScores, second: SampleScores) -> None:
+    for name in ("pds", "jsd", "confidence", "n_models", "error_rate"):
+        one, other = getattr(first, name), getattr(second, name)
+        assert (one is None) == (other is None), name
+        if one is not None:
+            assert one.tobytes() == other.tobytes(), name
+
+
+@built
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ">f4"])
+@pytest.mark.parametrize("missing", [0.0, 0.02])
+@pytest.mark.parametrize("labelled", [False, True])
+def test_scores_are_the_same_bytes_with_and_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: type, missing: float, labelled: bool
+) -> None:
+    rng = np.random.default_rng(3)
+    P = np.stack([probabilities(m, N, C) for m in range(21)])
+    P /= P.sum(axis=2, keepdims=True)
+    P[:, 7, :2] = 0.5  # two best answers, of which the first counts
+    P[:, 7, 2:] = 0
+    P[rng.random(P.shape[:2]) < missing] = NAN
+    labels = rng.integers(0, C, N) if labelled else None
+    paths = write(tmp_path, P.astype(dtype), labels)
+    assert_same(*both_ways(paths, monkeypatch))
+
+
+@built
+@pytest.mark.parametrize("kind", [Kind.LOGITS, Kind.LOG_PROBABILITIES])
+def test_scores_of_other_kinds_are_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind
+) -> None:
+    logits = np.random.default_rng(4).normal(0, 3, (19, N, C)).astype(np.float32)
+    if kind is Kind.LOG_PROBABILITIES:
+        logits -= np.log(np.exp(logits).sum(axis=2, keepdims=True))
+    assert_same(*both_ways(write(tmp_path, logits, kind=kind), monkeypatch))
+
+
+@built
+@pytest.mark.parametrize("row", [0, 40, N - 1])
+@pytest.mark.parametrize("fault", [-0.5, 1.5, NAN])
+def test_a_faulty_row_is_told_in_the_same_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: int, fault: float
+) -> None:
+    P = np.stack([probabilities(m, N, C) for m in range(6)])
+    P /= P.sum(axis=2, keepdims=True)
+    paths = write(tmp_path, P)
+    benchmark = align([open_predictions(str(path)) for path in paths])
+    P[4, row, 3] = fault
+    write(tmp_path, P)
+    messages = []
+    for loaded in (compiled, None):
+        monkeypatch.setattr(kernel, "_LOADED", loaded)
+        with pytest.raises(InputError) as caught:
+            score_benchmark(
+                align([open_predictions(str(p), benchmark.models[0].file.kind) for p in paths])
+            )
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+    assert "m04.npz" in messages[0]
+    assert str(row) in messages[0]
+
+
+@built
+def test_a_file_cut_short_while_it_is_read_is_told(tmp_path: Path) -> None:
+    P = np.stack([probabilities(m, N, C) for m in range(3)])
+    P /= P.sum(axis=2, keepdims=True)
+    paths = write(tmp_path, P)
+    benchmark = align([open_predictions(str(path)) for path in paths])
+    state = State.empty(N, C, np.dtype(np.float32))
+    sums, all_rows = np.empty((N, C), np.float32), slice(0, N)
+    with Stack(benchmark, range(3), N) as stack:
+        os.truncate(paths[1], paths[1].stat().st_size // 2)
+        done, _ = add_from_files(state, all_rows, sums, stack, all_rows, first=True)
+        assert done == 0
+        assert not state.count.any()
+        with pytest.raises(InputError, match=r"m01\.npz: ends at byte"):
+            stack.read(all_rows)
+
+
+@built
+def test_rows_before_an_uncertain_part_are_added(tmp_path: Path) -> None:
+    n, n_classes = 300, 1000
+    P = np.full((2, n, n_classes), 1e-3, np.float32)
+    P[1, 200] = NAN
+    paths = write(tmp_path, P)
+    benchmark = align([open_predictions(str(path)) for path in paths])
+    state = State.empty(n, n_classes, np.dtype(np.float32))
+    sums, all_rows = np.empty((n, n_classes), np.float32), slice(0, n)
+    with Stack(benchmark, range(2), n) as stack:
+        done, answers = add_from_files(state, all_rows, sums, stack, all_rows, first=True)
+    assert 100 < done <= 200
+    assert state.count.tolist() == [2] * done + [0] * (n - done)
+    assert not answers[:, :done].any()
+    np.testing.assert_allclose(sums[:done], 2e-3, rtol=1e-6)
+    assert not state.maximum[done:].any()
