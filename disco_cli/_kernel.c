@@ -171,21 +171,22 @@ WIDE static void add_rounded(float *restrict sums, int64_t *restrict total, Py_s
     }
 }
 
-/* Half precision to single: the exponent moves by 127 - 15, which a product does for numbers that
- * are not normal as well; infinity and NaN keep their highest exponent. */
+/* Half precision to single: the exponent moves by 127 - 15, that of infinity and NaN by as much again.
+ * Numbers with the smallest exponent have no leading one: they are put behind that of 2^-14, which is
+ * then taken off (a product would do as well, but processors are slow where numbers are not normal). */
 WIDE static void widen_values(const uint16_t *restrict halves, uint32_t *restrict singles,
                               Py_ssize_t count) {
-    const float scale = 5192296858534827628530496329220096.0f; /* 2^112 */
+    const uint32_t shift_of = 112u << 23, smallest = 113u << 23;
     for (Py_ssize_t i = 0; i < count; i++) {
-        const uint32_t half = halves[i];
-        const uint32_t moved = (half & 0x7fff) << 13;
-        float value;
+        const uint32_t half = halves[i], moved = (half & 0x7fff) << 13, exponent = half & 0x7c00;
+        const uint32_t usual = moved + shift_of + (exponent == 0x7c00 ? shift_of : 0);
+        const uint32_t behind = moved + smallest;
+        float small;
         uint32_t bits;
-        memcpy(&value, &moved, sizeof value);
-        value *= scale;
-        memcpy(&bits, &value, sizeof bits);
-        bits |= (half & 0x7c00) == 0x7c00 ? 0x7f800000 : 0;
-        singles[i] = bits | (half & 0x8000) << 16;
+        memcpy(&small, &behind, sizeof small);
+        small -= 6.103515625e-05f; /* 2^-14 */
+        memcpy(&bits, &small, sizeof bits);
+        singles[i] = (exponent == 0 ? bits : usual) | (half & 0x8000) << 16;
     }
 }
 

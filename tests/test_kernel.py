@@ -296,7 +296,7 @@ def test_rows_before_an_uncertain_part_are_added(tmp_path: Path) -> None:
     n, n_classes = 300, 1000
     P = np.full((2, n, n_classes), 1e-3, np.float32)
     P[1, 200] = NAN
-    paths = write(tmp_path, P)
+    paths = write(tmp_path, P, np.zeros(n, np.int64))
     benchmark = align([open_predictions(str(path)) for path in paths])
     state = State.empty(n, n_classes, np.dtype(np.float32))
     sums, all_rows = np.empty((n, n_classes), np.float32), slice(0, n)
@@ -304,6 +304,7 @@ def test_rows_before_an_uncertain_part_are_added(tmp_path: Path) -> None:
         done, answers = add_from_files(state, all_rows, sums, stack, all_rows, first=True)
     assert 100 < done <= 200
     assert state.count.tolist() == [2] * done + [0] * (n - done)
+    assert answers is not None
     assert not answers[:, :done].any()
     np.testing.assert_allclose(sums[:done], 2e-3, rtol=1e-6)
     assert not state.maximum[done:].any()

@@ -51,7 +51,7 @@ class Observation:
 
 def add_from_files(
     state: State, rows: slice, sums: Floats, stack: Stack, samples: slice, *, first: bool
-) -> tuple[int, NDArray[np.int64]]:
+) -> tuple[int, NDArray[np.int64] | None]:
     """Add samples of a stack of models without anybody having read them before.
 
     Parameters
@@ -73,12 +73,14 @@ def add_from_files(
     -------
     int
         How many samples were added before one that needs a closer look; 0 without compiled loops.
-    NDArray of int64 of shape (M, n)
-        The most probable class, the first of equal ones, where they were added.
+    NDArray of int64 of shape (M, n) or None
+        The most probable class, the first of equal ones, where they were added; ``None`` where the
+        benchmark has no labels that it could be compared with.
     """
     n, n_classes = sums.shape
     maximum = state.maximum[rows]
-    answers = np.empty((len(stack.models), n), np.int64)
+    labelled = stack.benchmark.samples.labels is not None
+    answers = np.empty((len(stack.models), n), np.int64) if labelled else None
     kernel = kernel_for(sums, maximum) if stack.holds_probabilities else None
     places = None if kernel is None else stack.places(samples)
     if kernel is None or places is None:

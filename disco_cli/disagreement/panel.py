@@ -140,7 +140,9 @@ class Panel:
         """Add a stack of models; return how right they are by the labels (M, n), if there are any."""
         samples, labels = self._samples(rows), self.benchmark.samples.labels
         done, answers = add_from_files(state, rows, sums, stack, samples, first=first)
-        known = None if labels is None else _compared(answers[:, :done], labels[samples][:done])
+        known = None
+        if labels is not None and answers is not None:
+            known = _compared(answers[:, :done], labels[samples][:done])
         if done == len(sums):
             return known
         rest = slice(rows.start + done, rows.stop)
