@@ -29,6 +29,12 @@ import numpy as np
 for f in sys.argv[1:]:
     np.load(f)["predictions"]
 """
+INFLATE_TWICE = """
+import subprocess, sys
+files = sys.argv[2:]
+halves = [[sys.executable, "-c", sys.argv[1], *files[i::2]] for i in (0, 1)]
+sys.exit(any([process.wait() for process in [subprocess.Popen(half) for half in halves]]))
+"""
 READ_PARQUET = """
 import sys
 import pyarrow.parquet as pq
@@ -49,6 +55,9 @@ def main() -> None:
         score = ["score", "--quiet", "-o", str(Path(temporary) / "scores.parquet")]
         commands = {
             "numpy inflates, one thread": [PYTHON, "-c", INFLATE, *files["compressed"]],
+            "numpy inflates, two processes": [
+                PYTHON, "-c", INFLATE_TWICE, INFLATE, *files["compressed"],
+            ],
             "disco score, compressed, zlib": [
                 PYTHON, "-c", NO_ISAL, *score, *files["compressed"],
             ],
@@ -64,6 +73,9 @@ def main() -> None:
     print()
     took = {label: median_seconds(samples) for label, samples in runs.items()}
     inflate = took["numpy inflates, one thread"]
+    show_ratio(
+        "numpy inflates, one thread / two processes", inflate, took["numpy inflates, two processes"]
+    )
     for library in ("zlib", "isal"):
         if (label := f"disco score, compressed, {library}") in took:
             show_ratio(f"numpy inflates / disco with {library}", inflate, took[label], "goal ≥ 1.7")

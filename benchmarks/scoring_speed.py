@@ -45,6 +45,14 @@ confidence = P.max(axis=2).mean(axis=0)
 """
 
 
+UNCOMPILED = """
+import sys
+sys.modules["disco_cli._kernel"] = None
+from disco_cli.__main__ import main
+main()
+"""
+
+
 def main() -> None:
     """Measure, print and keep the samples."""
     with tempfile.TemporaryDirectory() as temporary:
@@ -60,8 +68,11 @@ def main() -> None:
         pair = {
             "stack and entr, 64 files": [PYTHON, "-c", STACK, *files[:64]],
             "disco score beside it, 64 files": commands["disco score, 64 files"],
-        }
-        runs |= in_turn(pair, 5)
+            "disco score without compiled loops, 64 files": [
+                PYTHON, "-c", UNCOMPILED, *commands["disco score, 64 files"][1:],
+            ],
+        }  # fmt: skip
+        runs |= in_turn(pair, ROUNDS)
     show(runs)
     print()
     for count, goal in ((64, "goal ≤ 1.3"), (256, "goal ≤ 1.1")):
@@ -79,6 +90,11 @@ def main() -> None:
         "time, stack and entr / disco, 64 files",
         median_seconds(stack), median_seconds(beside), "goal ≥ 8",
     )  # fmt: skip
+    show_ratio(
+        "time, disco without compiled loops / with them, 64 files",
+        median_seconds(runs["disco score without compiled loops, 64 files"]),
+        median_seconds(beside),
+    )
     show_ratio(
         "peak memory, disco / stack and entr", peak_mib(beside), peak_mib(stack), "goal ≤ 0.1"
     )
