@@ -24,7 +24,7 @@ _SKIPPED_BYTES = 1 << 20
 
 @cache
 def _fast_zlib() -> Any:
-    """Return ISA-L's zlib where it is installed (extra ``fast``), else Python's own.
+    """Return ISA-L's zlib where it is installed, else Python's own.
 
     It inflates twice as fast, but its state cannot be copied.
     """

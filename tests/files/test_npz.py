@@ -318,6 +318,37 @@ def test_our_own_arrays_are_aligned_and_readable_by_numpy(tmp_path: Path) -> Non
         assert stored.offset % 64 == 0
 
 
+@pytest.fixture(params=["zlib", "isal.isal_zlib"])
+def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Inflate with each of the libraries."""
+    module = pytest.importorskip(request.param)
+    monkeypatch.setattr(inflate, "_fast_zlib", lambda: module)
+    return str(request.param)
+
+
+def test_a_damaged_compressed_array_gives_an_error_or_the_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str
+) -> None:
+    monkeypatch.setattr(fetch, "SMALL_BYTES", 0)
+    values = RNG.dirichlet(np.ones(5), 400).astype(np.float32)
+    np.savez_compressed(tmp_path / "a.npz", probs=values)
+    whole = (tmp_path / "a.npz").read_bytes()
+    messages = []
+    for at in np.linspace(40, len(whole) - 60, 150).astype(int):
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << (at % 8)
+        (tmp_path / "b.npz").write_bytes(damaged)
+        try:
+            file = open_predictions(tmp_path / "b.npz")
+            found = [file.read(0, slice(start, start + 100)) for start in range(0, 400, 100)]
+        except InputError as error:
+            messages.append(str(error))
+        else:
+            np.testing.assert_array_equal(np.concatenate(found), values)
+    assert len(messages) > 100
+    assert all("b.npz" in message for message in messages)
+
+
 def test_a_compressed_stack_is_inflated_once_when_read_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,7 +376,7 @@ def test_a_compressed_stack_is_inflated_once_when_read_in_order(
 
 
 def test_a_large_compressed_array_is_inflated_once_for_blocks_in_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str
 ) -> None:
     monkeypatch.setattr(fetch, "SMALL_BYTES", 0)
     values = RNG.dirichlet(np.ones(4), 500).astype(np.float32)
