@@ -20,7 +20,7 @@ a core's L2 more often, but threads would wait for each other twice as often, wh
 
 MIB = 1 << 20
 
-_VALUES_PER_THREAD = 1 << 23  # 25 ms; of fewer, threads wait for each other rather than work
+_VALUES_PER_THREAD = 1 << 23  # 10 to 25 ms; of fewer, threads wait for each other rather than work
 _WORKING_BYTES = 40  # of each value of a block: as read, as float, its logarithm, …
 _IN_PLACE_BYTES = 128  # of each value of a panel: its state, and of STACKED models the above
 _PANELS_PER_THREAD = 8
