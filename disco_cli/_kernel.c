@@ -19,6 +19,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#if FLT_EVAL_METHOD != 0 || defined(__FAST_MATH__)
+#error "floats are rounded otherwise than numpy rounds them"
+#endif
+
 /* One version for each vector width, chosen when the module is loaded. */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
 #if __GNUC__ >= 12
@@ -204,8 +208,10 @@ static int read_rows(const Rows *rows, Py_ssize_t start, Py_ssize_t n, void *sto
     for (Py_ssize_t m = 0; m < rows->n_models; m++) {
         float *own = values + m * n * rows->C;
         void *target = rows->item == sizeof *own ? (void *)own : stored;
-        const off_t place = (off_t)(rows->offsets[m] + start * (int64_t)row_bytes);
-        if (pread((int)rows->handles[m], target, size, place) != (ssize_t)size)
+        const int handle = (int)rows->handles[m];
+        int64_t place;
+        if (__builtin_add_overflow(rows->offsets[m], start * (int64_t)row_bytes, &place) ||
+            handle != rows->handles[m] || pread(handle, target, size, place) != (ssize_t)size)
             return 0;
         if (target == stored)
             widen_values(stored, (uint32_t *)own, n * rows->C);
@@ -257,19 +263,42 @@ static void release(Buffers *buffers) {
         PyBuffer_Release(&buffers->held[--buffers->count]);
 }
 
-/* Return the memory of `count` items of an argument, or NULL with an exception. */
-static void *memory_of(Buffers *buffers, PyObject *array, Py_ssize_t item, Py_ssize_t *count,
+/* What arrays hold, by the letters of the module struct; numpy has two for int64. */
+#define HALVES "e"
+#define FLOATS "f"
+#define INTEGERS (sizeof(long) == sizeof(int64_t) ? "lq" : "q")
+
+static int holds(const Py_buffer *buffer, const char *types) {
+    const char *format = buffer->format;
+    return format != NULL && format[0] != '\0' && format[1] == '\0' && strchr(types, format[0]) &&
+           (uintptr_t)buffer->buf % (size_t)buffer->itemsize == 0;
+}
+
+/* Return the memory of `count` items of an argument, of any number that is written to `count` if
+ * that is negative, or NULL with an exception. */
+static void *memory_of(Buffers *buffers, PyObject *array, const char *types, Py_ssize_t *count,
                        int written) {
+    const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (written ? PyBUF_WRITABLE : 0);
     Py_buffer *buffer = &buffers->held[buffers->count];
-    if (PyObject_GetBuffer(array, buffer, PyBUF_C_CONTIGUOUS | (written ? PyBUF_WRITABLE : 0)) < 0)
+    if (PyObject_GetBuffer(array, buffer, flags) < 0)
         return NULL;
     buffers->count++;
-    if (buffer->itemsize != item || (*count >= 0 && buffer->len != *count * item)) {
+    if (!holds(buffer, types) || (*count >= 0 && buffer->len / buffer->itemsize != *count)) {
         PyErr_SetString(PyExc_ValueError, "an array has another type or shape than is needed");
         return NULL;
     }
-    *count = buffer->len / item;
+    *count = buffer->len / buffer->itemsize;
     return buffer->buf;
+}
+
+/* Write the size of each of so many equal parts; returns 0, with an exception, if there are none. */
+static int divide(Py_ssize_t count, Py_ssize_t parts, Py_ssize_t *size) {
+    if (parts < 1 || count % parts != 0) {
+        PyErr_SetString(PyExc_ValueError, "an array has another type or shape than is needed");
+        return 0;
+    }
+    *size = count / parts;
+    return 1;
 }
 
 /* Return room for so many floats, or NULL with an exception. */
@@ -289,14 +318,16 @@ static PyObject *done(Buffers *buffers, int failed) {
 
 static PyObject *figures(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *array, *out;
-    Py_ssize_t C, count = -1;
+    Py_ssize_t C, n, count = -1;
     Buffers buffers = {.count = 0};
     if (!PyArg_ParseTuple(args, "OnO", &array, &C, &out))
         return NULL;
-    const float *p = memory_of(&buffers, array, sizeof *p, &count, 0);
-    const Py_ssize_t n = C > 0 ? count / C : 0, step = C > 0 && C < CHUNK ? CHUNK / C : 1;
+    const float *p = memory_of(&buffers, array, FLOATS, &count, 0);
+    if (p == NULL || !divide(count, C, &n))
+        return done(&buffers, 1);
+    const Py_ssize_t step = C < CHUNK ? CHUNK / C : 1;
     Py_ssize_t pairs = 2 * n;
-    float *result = p == NULL ? NULL : memory_of(&buffers, out, sizeof *result, &pairs, 1);
+    float *result = memory_of(&buffers, out, FLOATS, &pairs, 1);
     float *logs = result == NULL ? NULL : room_for(n ? step * C : 0);
     if (logs == NULL)
         return done(&buffers, 1);
@@ -309,15 +340,14 @@ static PyObject *figures(PyObject *Py_UNUSED(module), PyObject *args) {
 
 static PyObject *are_probabilities(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *array;
-    Py_ssize_t C, count = -1;
+    Py_ssize_t C, n, count = -1;
     float tolerance, top;
     int certain = 1;
     Buffers buffers = {.count = 0};
     if (!PyArg_ParseTuple(args, "Onf", &array, &C, &tolerance))
         return NULL;
-    const float *x = memory_of(&buffers, array, sizeof *x, &count, 0);
-    const Py_ssize_t n = C > 0 ? count / C : 0;
-    float *unused = x == NULL ? NULL : room_for(n ? C : 0);
+    const float *x = memory_of(&buffers, array, FLOATS, &count, 0);
+    float *unused = x == NULL || !divide(count, C, &n) ? NULL : room_for(n ? C : 0);
     if (unused == NULL)
         return done(&buffers, 1);
     Py_BEGIN_ALLOW_THREADS
@@ -331,15 +361,16 @@ static PyObject *are_probabilities(PyObject *Py_UNUSED(module), PyObject *args) 
 
 static PyObject *add(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *array, *summed, *highest;
-    Py_ssize_t n_models, count = -1;
+    Py_ssize_t n_models, size, count = -1;
     int first;
     Buffers buffers = {.count = 0};
     if (!PyArg_ParseTuple(args, "OnOOp", &array, &n_models, &summed, &highest, &first))
         return NULL;
-    const float *p = memory_of(&buffers, array, sizeof *p, &count, 0);
-    Py_ssize_t size = n_models > 0 ? count / n_models : 0;
-    float *sums = p == NULL ? NULL : memory_of(&buffers, summed, sizeof *sums, &size, 1);
-    float *maximum = sums == NULL ? NULL : memory_of(&buffers, highest, sizeof *maximum, &size, 1);
+    const float *p = memory_of(&buffers, array, FLOATS, &count, 0);
+    if (p == NULL || !divide(count, n_models, &size))
+        return done(&buffers, 1);
+    float *sums = memory_of(&buffers, summed, FLOATS, &size, 1);
+    float *maximum = sums == NULL ? NULL : memory_of(&buffers, highest, FLOATS, &size, 1);
     if (maximum == NULL)
         return done(&buffers, 1);
     Py_BEGIN_ALLOW_THREADS
@@ -363,8 +394,8 @@ static PyObject *add_units(PyObject *Py_UNUSED(module), PyObject *args) {
     Buffers buffers = {.count = 0};
     if (!PyArg_ParseTuple(args, "OO", &summed, &rounded))
         return NULL;
-    float *sums = memory_of(&buffers, summed, sizeof *sums, &count, 1);
-    int64_t *total = sums == NULL ? NULL : memory_of(&buffers, rounded, sizeof *total, &count, 1);
+    float *sums = memory_of(&buffers, summed, FLOATS, &count, 1);
+    int64_t *total = sums == NULL ? NULL : memory_of(&buffers, rounded, INTEGERS, &count, 1);
     if (total == NULL)
         return done(&buffers, 1);
     Py_BEGIN_ALLOW_THREADS
@@ -375,38 +406,39 @@ static PyObject *add_units(PyObject *Py_UNUSED(module), PyObject *args) {
 
 static PyObject *add_files(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *handles, *offsets, *sums, *maximum, *entropy, *confidence, *answers;
-    Rows rows = {.answers = NULL};
-    Py_ssize_t values, M = -1;
+    Rows rows = {0};
+    Py_ssize_t values, all, row, M = -1;
     float tolerance;
     int first;
     Buffers buffers = {.count = 0};
     if (!PyArg_ParseTuple(args, "OOnnnfOOpOOO", &handles, &offsets, &rows.item, &rows.n, &rows.C,
                           &tolerance, &sums, &maximum, &first, &entropy, &confidence, &answers))
         return NULL;
-    if ((rows.item != 2 && rows.item != 4) || rows.n < 0 || rows.C < 1 || rows.C > INT32_MAX / 16) {
+    rows.handles = memory_of(&buffers, handles, INTEGERS, &M, 0);
+    if (rows.handles == NULL)
+        return done(&buffers, 1);
+    if ((rows.item != 2 && rows.item != 4) || M < 1 || rows.n < 0 || rows.C < 1 ||
+        rows.C > INT32_MAX / 16 || __builtin_mul_overflow(rows.n, rows.C, &values) ||
+        __builtin_mul_overflow(M, rows.n, &all) || __builtin_mul_overflow(M, rows.C, &row) ||
+        row > PY_SSIZE_T_MAX / 64) {
         PyErr_SetString(PyExc_ValueError, "rows of another shape than can be read");
-        return NULL;
+        return done(&buffers, 1);
     }
-    values = rows.n * rows.C;
-    rows.handles = memory_of(&buffers, handles, sizeof *rows.handles, &M, 0);
-    if (rows.handles != NULL)
-        rows.offsets = memory_of(&buffers, offsets, sizeof *rows.offsets, &M, 0);
+    rows.n_models = M;
+    rows.offsets = memory_of(&buffers, offsets, INTEGERS, &M, 0);
     if (rows.offsets != NULL)
-        rows.sums = memory_of(&buffers, sums, sizeof *rows.sums, &values, 1);
+        rows.sums = memory_of(&buffers, sums, FLOATS, &values, 1);
     if (rows.sums != NULL)
-        rows.maximum = memory_of(&buffers, maximum, sizeof *rows.maximum, &values, 1);
+        rows.maximum = memory_of(&buffers, maximum, FLOATS, &values, 1);
     if (rows.maximum != NULL)
-        rows.entropy = memory_of(&buffers, entropy, sizeof *rows.entropy, &rows.n, 1);
+        rows.entropy = memory_of(&buffers, entropy, INTEGERS, &rows.n, 1);
     if (rows.entropy != NULL)
-        rows.confidence = memory_of(&buffers, confidence, sizeof *rows.confidence, &rows.n, 1);
-    if (rows.confidence != NULL && answers != Py_None) {
-        Py_ssize_t all = M * rows.n;
-        rows.answers = memory_of(&buffers, answers, sizeof *rows.answers, &all, 1);
-    }
+        rows.confidence = memory_of(&buffers, confidence, INTEGERS, &rows.n, 1);
+    if (rows.confidence != NULL && answers != Py_None)
+        rows.answers = memory_of(&buffers, answers, INTEGERS, &all, 1);
     if (PyErr_Occurred())
         return done(&buffers, 1);
-    rows.n_models = M;
-    const Py_ssize_t part = PART > M * rows.C ? PART : M * rows.C; /* values of at least one row */
+    const Py_ssize_t part = PART > row ? PART : row; /* values of at least one row of each model */
     float *room = room_for(2 * part + (CHUNK > rows.C ? CHUNK : rows.C) + 2 * part);
     if (room == NULL)
         return done(&buffers, 1);
@@ -425,8 +457,8 @@ static PyObject *widen(PyObject *Py_UNUSED(module), PyObject *args) {
     Buffers buffers = {.count = 0};
     if (!PyArg_ParseTuple(args, "OO", &halves, &singles))
         return NULL;
-    const uint16_t *from = memory_of(&buffers, halves, sizeof *from, &count, 0);
-    uint32_t *to = from == NULL ? NULL : memory_of(&buffers, singles, sizeof *to, &count, 1);
+    const uint16_t *from = memory_of(&buffers, halves, HALVES, &count, 0);
+    uint32_t *to = from == NULL ? NULL : memory_of(&buffers, singles, FLOATS, &count, 1);
     if (to == NULL)
         return done(&buffers, 1);
     Py_BEGIN_ALLOW_THREADS

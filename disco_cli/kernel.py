@@ -64,6 +64,8 @@ _LOADED = _load()
 
 def kernel_for(*arrays: NDArray[Any], dtype: type = np.float32) -> ModuleType | None:
     """Return the module of the functions above if it was built and can take these arrays."""
-    if all(array.dtype == dtype and array.flags.c_contiguous for array in arrays):
-        return _LOADED
-    return None
+    for array in arrays:
+        flags = array.flags
+        if array.dtype != dtype or not flags.c_contiguous or not flags.aligned or not array.size:
+            return None
+    return _LOADED

@@ -26,6 +26,7 @@ from disco_cli.files.align import align
 from disco_cli.files.matrix import Kind, Samples
 from disco_cli.files.npz import write_npz
 from disco_cli.files.open import open_predictions
+from disco_cli.files.rows import row_sum
 from disco_cli.files.stack import Stack
 
 compiled: Any = kernel.kernel_for()
@@ -105,10 +106,10 @@ def test_logarithms_of_all_numbers_between_zero_and_one_are_numpys() -> None:
 def test_a_row_with_a_fault_is_not_certain(n_classes: int, fault: float) -> None:
     rng = np.random.default_rng(n_classes)
     p = rng.dirichlet(np.ones(n_classes), 5).astype(np.float32)
-    assert compiled.are_probabilities(p, n_classes, values.CERTAIN)
+    assert compiled.are_probabilities(p, n_classes, values.certain_tolerance(n_classes))
     place = (rng.integers(5), rng.integers(n_classes))
     p[place] = p[place] + fault if fault > 0 else fault
-    assert not compiled.are_probabilities(p, n_classes, values.CERTAIN)
+    assert not compiled.are_probabilities(p, n_classes, values.certain_tolerance(n_classes))
 
 
 @built
@@ -116,8 +117,28 @@ def test_a_row_with_a_fault_is_not_certain(n_classes: int, fault: float) -> None
 def test_what_is_certain_is_accepted_by_numpy_too(seed: int, scale: float) -> None:
     p = probabilities(seed, 4, 30)
     p *= np.float32(scale) / p.sum(axis=1, keepdims=True)
-    if compiled.are_probabilities(p, 30, values.CERTAIN):
+    if compiled.are_probabilities(p, 30, values.certain_tolerance(30)):
         assert np.abs(p.astype(np.float64).sum(axis=1) - 1).max() <= values.TOLERANCE
+
+
+@built
+@pytest.mark.parametrize("n_classes", [16, 1000, 21_841, 100_000, 1_000_000])
+def test_long_rows_are_certain_only_where_no_rounding_can_matter(n_classes: int) -> None:
+    tolerance = values.certain_tolerance(n_classes)
+    for scale in np.linspace(1.0, 1.012, 25):  # the roundings of equal numbers have one sign
+        p = np.full((2, n_classes), scale / n_classes, np.float32)
+        if compiled.are_probabilities(p, n_classes, tolerance):
+            one_by_one = np.cumsum(p[0])[-1]
+            assert max(one_by_one, p[0].sum(), row_sum(p)[0]) <= 1 + values.TOLERANCE
+            assert n_classes < 84_000
+        else:
+            assert scale > 1.006 or n_classes > 21_841
+
+
+def test_the_tolerance_leaves_room_for_both_roundings() -> None:
+    assert values.certain_tolerance(2) == pytest.approx(0.0099)
+    assert values.certain_tolerance(20_000) == pytest.approx(0.01 - 20_000 / 8_388_608)
+    assert values.certain_tolerance(83_886) > 0 > values.certain_tolerance(83_887)
 
 
 @built
@@ -165,8 +186,6 @@ def test_arrays_of_other_types_and_shapes_are_refused() -> None:
     with pytest.raises(ValueError, match="another type or shape"):
         compiled.figures(p, 3, out[:, :3].copy())
     with pytest.raises(ValueError, match="another type or shape"):
-        compiled.figures(p, 0, out)
-    with pytest.raises(ValueError, match="another type or shape"):
         compiled.add_units(p[:3], total)
     with pytest.raises(ValueError, match="not C-contiguous"):
         compiled.add_units(p[:, :2], total)
@@ -174,9 +193,114 @@ def test_arrays_of_other_types_and_shapes_are_refused() -> None:
     kept.setflags(write=False)
     with pytest.raises((ValueError, BufferError), match=r"read-only|not writable"):
         compiled.add(p, 1, kept, p, True)
-    empty = np.zeros(0, np.int64)
-    with pytest.raises(ValueError, match="another shape"):
-        compiled.add_files(empty, empty, 8, 0, 3, 0.01, p, p, True, empty, empty, None)
+
+
+@built
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, ">f4", "S4", [("a", "f4")], "M8[s]"])
+def test_values_of_the_same_size_but_another_type_are_refused(dtype: Any) -> None:
+    p, out = np.zeros((4, 3), dtype), np.zeros((2, 4), np.float32)
+    with pytest.raises(ValueError, match=r"another type|cannot include"):
+        compiled.figures(p, 3, out)
+    with pytest.raises(ValueError, match="another type"):
+        compiled.add_units(np.zeros(3, np.float32), np.zeros(3, np.uint64))
+    with pytest.raises(ValueError, match="another type"):
+        compiled.widen(np.zeros(3, np.uint16), np.zeros(3, np.float32))
+
+
+def shifted(array: np.ndarray) -> np.ndarray:
+    """Return the same array one byte beside where numbers belong."""
+    memory = bytearray(array.nbytes + 1)
+    result = np.frombuffer(memory, array.dtype, offset=1).reshape(array.shape)
+    result[...] = array
+    return result
+
+
+@built
+def test_misaligned_memory_is_left_to_numpy() -> None:
+    p, out = probabilities(5, 9, 33), np.empty((2, 9), np.float32)
+    halves = np.full((9, 33), 1 / 64, np.float16)
+    for call in (
+        lambda: compiled.figures(shifted(p), 33, out),
+        lambda: compiled.are_probabilities(shifted(p), 33, 0.01),
+        lambda: compiled.add(p, 1, p.copy(), shifted(p), True),
+        lambda: compiled.add_units(p.copy(), shifted(np.zeros(p.shape, np.int64))),
+        lambda: compiled.widen(shifted(halves), p.copy()),
+    ):
+        with pytest.raises(ValueError, match="another type"):
+            call()
+    assert kernel.kernel_for(p) is compiled
+    assert kernel.kernel_for(p, shifted(p)) is None
+    np.testing.assert_array_equal(values.working(shifted(halves)), np.float32(1 / 64))
+    uniform = np.full((9, 32), 1 / 32, np.float32)
+    np.testing.assert_array_equal(
+        values.to_probabilities(shifted(uniform), Kind.PROBABILITIES), uniform
+    )
+
+
+@built
+@pytest.mark.parametrize("parts", [0, -1, -(2**62), 5, 13, 2**62])
+def test_what_cannot_be_cut_into_rows_is_refused(parts: int) -> None:
+    p, none = np.ones(12, np.float32), np.zeros(0, np.float32)
+    with pytest.raises(ValueError, match="another type or shape"):
+        compiled.figures(p, parts, none)
+    with pytest.raises(ValueError, match="another type or shape"):
+        compiled.are_probabilities(p, parts, 0.01)
+    with pytest.raises(ValueError, match="another type or shape"):
+        compiled.add(p, parts, none, none, True)
+
+
+def test_rows_without_classes_are_left_to_numpy() -> None:
+    with pytest.raises(values.BadRowError, match="sum to 0 instead of 1"):
+        values.to_probabilities(np.zeros((2, 0), np.float32), Kind.PROBABILITIES)
+
+
+@built
+@pytest.mark.parametrize(
+    ("models", "item", "n", "n_classes"),
+    [
+        (2, 8, 0, 3),
+        (0, 4, 0, 3),
+        (0, 4, 5, 3),
+        (2, 4, -1, 3),
+        (2, 4, 0, 0),
+        (2, 4, 0, -1),
+        (2, 4, 0, 2**62),
+        (2, 4, 2**62, 4),  # n C, and the bytes of n integers, are 0 if cut to 64 bits
+        (2, 4, 2**62, 2),  # n C is negative
+        (4, 4, 2**61, 1),  # M n is
+    ],
+)
+def test_files_of_impossible_sizes_are_refused(
+    models: int, item: int, n: int, n_classes: int
+) -> None:
+    room = 15 if n == 5 else 0
+    ints, floats = np.zeros(models, np.int64), np.zeros(room, np.float32)
+    per_row = np.zeros(n if n == 5 else 0, np.int64)
+    with pytest.raises(ValueError, match=r"another (type or )?shape"):
+        compiled.add_files(
+            ints, ints, item, n, n_classes, 1.0, floats, floats, True, per_row, per_row, per_row
+        )
+
+
+@built
+@pytest.mark.parametrize("offset", [-1, -(2**63), 4, 2**62, 2**63 - 1])
+@pytest.mark.parametrize("other", [None, -1, 2**20, 2**32, -(2**63)])
+def test_what_cannot_be_read_is_not_added(tmp_path: Path, offset: int, other: int | None) -> None:
+    """Bytes before the start or past the end, and handles of no file, one of them above an int's."""
+    path = tmp_path / "values"
+    path.write_bytes(np.full(300, 1 / 3, np.float32).tobytes())
+    with path.open("rb") as file:
+        number = file.fileno()
+        handles = np.array([number, number if other is None else other + number * (other > 0)])
+        offsets = np.array([0, offset if other is None else 0])
+        sums, maximum = np.zeros((2, 100, 3), np.float32)
+        entropy, confidence = np.zeros((2, 100), np.int64)
+        done = compiled.add_files(
+            handles, offsets, 4, 100, 3, 0.01, sums, maximum, True, entropy, confidence, None
+        )
+    assert done == 0
+    for changed in (sums, maximum, entropy, confidence):
+        assert not changed.any()
 
 
 def test_a_kernel_that_adds_in_another_order_is_not_used() -> None:

@@ -15,7 +15,7 @@ from disco_cli.disagreement.measures import Floats, negated_entropy
 from disco_cli.disagreement.state import UNITS, State, to_units
 from disco_cli.files.rows import row_top
 from disco_cli.files.stack import Stack
-from disco_cli.files.values import CERTAIN
+from disco_cli.files.values import certain_tolerance
 from disco_cli.kernel import kernel_for
 
 if TYPE_CHECKING:
@@ -85,8 +85,9 @@ def add_from_files(
     places = None if kernel is None else stack.places(samples)
     if kernel is None or places is None:
         return 0, answers
+    tolerance = certain_tolerance(n_classes)
     done: int = kernel.add_files(
-        *places, stack.dtype.itemsize, n, n_classes, CERTAIN, sums, maximum, first,
+        *places, stack.dtype.itemsize, n, n_classes, tolerance, sums, maximum, first,
         state.entropy[rows], state.confidence[rows], answers,
     )  # fmt: skip
     state.count[rows][:done] += len(stack.models)
