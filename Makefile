@@ -34,7 +34,8 @@ test-loop: $(READY)  ## Evaluate, select, evaluate again and predict with lm-eva
 	DISCO_LOOP=$(LOOP) $(TEST_ENV) $(BIN)/python -m pytest --quiet -m loop tests/loop
 
 test-extras: $(READY)  ## Test Dask, URLs and S3 for real, on this machine
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dask,s3]' 'moto[server]>=5'
+	@# aiobotocore, which s3fs needs, names the boto3 that goes with it; pip alone may try them all in vain.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dask,s3]' 'aiobotocore[boto3]' 'moto[server]>=5'
 	$(TEST_ENV) $(BIN)/python -m pytest --quiet tests/disagreement tests/test_s3.py tests/files/test_location.py
 
 lint: $(READY)  ## Check style and formatting
