@@ -8,7 +8,7 @@ LOOP := .venv-loop
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long test-loop test-extras lint format types check bench bench-recipes clean
+.PHONY: help install demo test test-long test-loop extras test-extras lint format types check bench bench-recipes clean
 
 help:  ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,10 +33,13 @@ test-loop: $(READY)  ## Evaluate, select, evaluate again and predict with lm-eva
 	PYTHON=$(PYTHON) bash tests/loop/install.sh $(LOOP)
 	DISCO_LOOP=$(LOOP) $(TEST_ENV) $(BIN)/python -m pytest --quiet -m loop tests/loop
 
-test-extras: $(READY)  ## Test Dask, URLs and S3 for real, on this machine
+extras: $(READY)  ## Install what Dask, URLs and S3 need, and a store to test with
 	@# aiobotocore, which s3fs needs, names the boto3 that goes with it; pip alone may try them all in vain.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dask,s3]' 'aiobotocore[boto3]' 'moto[server]>=5'
-	$(TEST_ENV) $(BIN)/python -m pytest --quiet tests/disagreement tests/test_s3.py tests/files/test_location.py
+
+test-extras: extras  ## Test Dask, URLs and S3 for real, on this machine
+	$(TEST_ENV) $(BIN)/python -m pytest --quiet tests/disagreement/test_cluster.py \
+		tests/disagreement/test_same_bytes.py tests/test_s3.py tests/files/test_location.py
 
 lint: $(READY)  ## Check style and formatting
 	$(BIN)/ruff check .

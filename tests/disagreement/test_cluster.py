@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from disco_cli.files.matrix import Benchmark, Kind, Samples
 from disco_cli.files.npz import write_npz
 from disco_cli.files.open import open_predictions
 
-pytest.importorskip("distributed", reason="the extra dask is not installed")
+distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
 
 M, N, C = 70, 300, 60
 
@@ -133,6 +132,15 @@ def test_a_scheduler_that_vanishes_half_way(processes: Processes, paths: list[Pa
 
 
 @pytest.mark.slow
+def keep_busy(processes: Processes, seconds: float) -> None:
+    """Give the only thread of each worker something else to do first."""
+    with distributed.Client(processes.address, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=30)
+        for address in client.scheduler_info()["workers"]:
+            pause = client.submit(time.sleep, seconds, workers=[address], pure=False)
+            distributed.fire_and_forget(pause)
+
+
 def test_the_command_survives_a_scheduler_that_vanishes(
     processes: Processes, paths: list[Path], tmp_path: Path
 ) -> None:
@@ -141,12 +149,10 @@ def test_the_command_survives_a_scheduler_that_vanishes(
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
     before = old.read_bytes()
     command += ["--engine", "dask", "--scheduler", processes.address]
+    keep_busy(processes, seconds=60)
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    # Workers that answer nothing keep the work from being finished too early.
-    time.sleep(1.0)
-    for worker in processes.workers:
-        os.kill(worker.pid, signal.SIGSTOP)
-    time.sleep(2.0)
+    time.sleep(4.0)
+    assert running.poll() is None
     processes.scheduler.kill()
     lost = time.monotonic()
     out, err = running.communicate(timeout=60)
