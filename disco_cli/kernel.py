@@ -22,17 +22,22 @@ Every function takes C-contiguous arrays:
 - ``add_units(sums, total)``: adds float32 ``sums`` in units of 2^-40, rounded towards zero, to int64
   ``total``, and sets ``sums`` to zero.
 - ``widen(halves, singles)``: writes float16 as float32.
+- ``source()``: the checksum (CRC-32) of the source that it was built of.
 
-All raise ``ValueError`` or ``BufferError`` for arrays of other types and shapes.
+All raise ``ValueError`` or ``BufferError`` for arrays of other types and shapes, or not aligned.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import ModuleType
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
+
+_SOURCE = Path(__file__).with_name("_kernel.c")
 
 
 def _load() -> ModuleType | None:
@@ -40,7 +45,22 @@ def _load() -> ModuleType | None:
         from disco_cli import _kernel
     except ImportError:
         return None
-    return _kernel if gives_numpys_bits(_kernel) else None
+    usable = is_built_of(_SOURCE, _kernel) and gives_numpys_bits(_kernel)
+    return _kernel if usable else None
+
+
+def is_built_of(path: Path, kernel: Any) -> bool:
+    """Return whether a kernel was built of this source file, or there is no such file to tell.
+
+    In an editable installation the source may have changed since, and with it what is called here.
+    """
+    if not hasattr(kernel, "source"):
+        return False
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return True
+    return bool(kernel.source() == crc32(content))
 
 
 def gives_numpys_bits(kernel: Any) -> bool:

@@ -315,6 +315,17 @@ def test_a_kernel_that_adds_in_another_order_is_not_used() -> None:
     assert not kernel.gives_numpys_bits(SimpleNamespace(figures=pairwise))
 
 
+def test_a_kernel_of_another_source_is_not_used(tmp_path: Path) -> None:
+    path = tmp_path / "_kernel.c"
+    assert not kernel.is_built_of(path, SimpleNamespace())  # built before there were checksums
+    built_of_hello = SimpleNamespace(source=lambda: 0x3610A686)
+    assert kernel.is_built_of(path, built_of_hello)  # nothing there that could be newer
+    path.write_text("hello")
+    assert kernel.is_built_of(path, built_of_hello)
+    path.write_text("hello.")
+    assert not kernel.is_built_of(path, built_of_hello)
+
+
 N, C = 83, 21
 
 
