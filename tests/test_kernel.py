@@ -443,3 +443,18 @@ def test_rows_before_an_uncertain_part_are_added(tmp_path: Path) -> None:
     assert not answers[:, :done].any()
     np.testing.assert_allclose(sums[:done], 2e-3, rtol=1e-6)
     assert not state.maximum[done:].any()
+
+
+@built
+@pytest.mark.parametrize(("n_classes", "added"), [(83_000, 2), (84_000, 0)])
+def test_rows_that_no_sum_can_prove_are_not_tried(
+    tmp_path: Path, n_classes: int, added: int
+) -> None:
+    P = np.zeros((1, 2, n_classes), np.float32)
+    P[:, :, 5] = 1
+    benchmark = align([open_predictions(str(path)) for path in write(tmp_path, P)])
+    state = State.empty(2, n_classes, np.dtype(np.float32))
+    sums, both = np.empty((2, n_classes), np.float32), slice(0, 2)
+    with Stack(benchmark, range(1), 2) as stack:
+        done, _ = add_from_files(state, both, sums, stack, both, first=True)
+    assert done == added

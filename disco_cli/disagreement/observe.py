@@ -81,11 +81,11 @@ def add_from_files(
     maximum = state.maximum[rows]
     labelled = stack.benchmark.samples.labels is not None
     answers = np.empty((len(stack.models), n), np.int64) if labelled else None
-    kernel = kernel_for(sums, maximum) if stack.holds_probabilities else None
+    tolerance = certain_tolerance(n_classes)  # not positive: it would all be done in vain
+    kernel = kernel_for(sums, maximum) if stack.holds_probabilities and tolerance > 0 else None
     places = None if kernel is None else stack.places(samples)
     if kernel is None or places is None:
         return 0, answers
-    tolerance = certain_tolerance(n_classes)
     done: int = kernel.add_files(
         *places, stack.dtype.itemsize, n, n_classes, tolerance, sums, maximum, first,
         state.entropy[rows], state.confidence[rows], answers,
