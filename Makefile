@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+EXTRAS := $(VENV)/.extras
 LOOP := .venv-loop
 # One thread per process: the tests run in parallel and must not fight over the cores.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
@@ -33,9 +34,12 @@ test-loop: $(READY)  ## Evaluate, select, evaluate again and predict with lm-eva
 	PYTHON=$(PYTHON) bash tests/loop/install.sh $(LOOP)
 	DISCO_LOOP=$(LOOP) $(TEST_ENV) $(BIN)/python -m pytest --quiet -m loop tests/loop
 
-extras: $(READY)  ## Install what Dask, URLs and S3 need, and a store to test with
+$(EXTRAS): $(READY)
 	@# aiobotocore, which s3fs needs, names the boto3 that goes with it; pip alone may try them all in vain.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dask,s3]' 'aiobotocore[boto3]' 'moto[server]>=5'
+	@touch $@
+
+extras: $(EXTRAS)  ## Install what Dask, URLs and S3 need, and a store to test with
 
 test-extras: extras  ## Test Dask, URLs and S3 for real, on this machine
 	$(TEST_ENV) $(BIN)/python -m pytest --quiet tests/disagreement/test_cluster.py \
