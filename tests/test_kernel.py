@@ -175,6 +175,11 @@ def test_every_half_is_widened_as_numpy_does() -> None:
     expected = halves.astype(np.float32)
     np.testing.assert_array_equal(singles, expected)
     np.testing.assert_array_equal(np.signbit(singles), np.signbit(expected))
+    singles[:] = -2
+    for start in range(0, 1 << 16, 7):  # so few that none goes by eights
+        compiled.widen(halves[start : start + 7], singles[start : start + 7])
+    np.testing.assert_array_equal(singles, expected)
+    np.testing.assert_array_equal(np.signbit(singles), np.signbit(expected))
 
 
 @built
