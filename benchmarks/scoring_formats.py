@@ -22,6 +22,7 @@ from scoring_common import (
 )
 
 ROUNDS = 5
+ROUNDS_OF_PAIR = 21  # they are so close that five tell nothing
 COUNT = 64
 INFLATE = """
 import sys
@@ -63,12 +64,13 @@ def main() -> None:
             ],
             "pyarrow reads": [PYTHON, "-c", READ_PARQUET, *files["parquet"]],
             "disco score, parquet": [DISCO, *score, *files["parquet"]],
-            "disco score, float32": [DISCO, *score, *files["float32"]],
-            "disco score, float16": [DISCO, *score, *files["float16"]],
         }  # fmt: skip
         if find_spec("isal"):
             commands["disco score, compressed, isal"] = [DISCO, *score, *files["compressed"]]
-        runs = in_turn(commands, ROUNDS)
+        pair = {
+            f"disco score, {form}": [DISCO, *score, *files[form]] for form in ("float32", "float16")
+        }
+        runs = in_turn(commands, ROUNDS) | in_turn(pair, ROUNDS_OF_PAIR)
     show(runs)
     print()
     took = {label: median_seconds(samples) for label, samples in runs.items()}
