@@ -323,8 +323,16 @@ def gather_notes(files: Sequence[PredictionFile]) -> tuple[str, ...]:
 
 
 def _notes(placed: Sequence[Placed], n: int) -> tuple[str, ...]:
-    """Return the notes of all files, each once, and whether files have no sample in common."""
-    notes = list(gather_notes([file for file, _ in placed]))
+    """Return the notes of all files, each once, and what is odd about all of them together."""
+    files = [file for file, _ in placed]
+    notes = list(gather_notes(files))
+    labelled = [file for file in files if file.kind is Kind.LABELS]
+    if labelled and any(file.kind.has_classes for file in files):
+        notes.append(
+            f"{labelled[0].path}{f' and {len(labelled) - 1} more' if len(labelled) > 1 else ''}: "
+            "predicted labels among models with probabilities; they count as certain of their answer, "
+            "which looks like disagreement"
+        )
     files_with = np.zeros(n, np.int64)
     for _, positions in placed:
         files_with[slice(None) if positions is None else positions] += 1

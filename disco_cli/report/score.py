@@ -15,7 +15,7 @@ _USUAL_K = 100
 
 def show(result: ScoreResult, given: Given, *, as_json: bool, quiet: bool) -> None:
     """Print the artifact's path, or its content when it was not written; a summary on stderr."""
-    say_all([*result.notes, *_summary(result), *_next(result, given)], quiet=quiet)
+    say_all([*result.notes, *summary(result), *_next(result, given)], quiet=quiet)
     if as_json:
         put_json(result.as_dict())
     elif result.path is not None:
@@ -26,7 +26,8 @@ def show(result: ScoreResult, given: Given, *, as_json: bool, quiet: bool) -> No
         print_rows(table.column_names, list(zip(*columns, strict=True)))
 
 
-def _summary(result: ScoreResult) -> list[str]:
+def summary(result: ScoreResult) -> list[str]:
+    """Return what the scores say in all, line by line."""
     facts = result.as_dict()
     lines = [f"{facts['n_models']} models, {facts['n_samples']} samples"]
     if facts["mean_pds"] is not None:
@@ -38,6 +39,9 @@ def _summary(result: ScoreResult) -> list[str]:
     if facts["mean_error_rate"] is not None:
         lines.append(f"mean error rate {facts['mean_error_rate']:.4f}")
     lines += _health(result, facts["health"])
+    if facts["n_missing"]:
+        share = facts["n_missing"] / (facts["n_models"] * facts["n_samples"])
+        lines.append(f"{facts['n_missing']} answers of models to samples are missing ({share:.2%})")
     if facts["n_unanswered"]:
         lines.append(f"{facts['n_unanswered']} samples were answered by no model")
     return lines
@@ -56,7 +60,9 @@ def _health(result: ScoreResult, facts: dict[str, Any] | None) -> list[str]:
     if facts is None or result.health is None:
         return []
     nobody, everybody = facts["n_unsolved"], facts["n_solved"]
-    lines = [f"solved by nobody {nobody}, by everybody {everybody}; copies {facts['n_duplicate']}"]
+    lines = [
+        f"solved by nobody {nobody}, by everybody {everybody}; copies of samples {facts['n_duplicate']}"
+    ]
     if facts["n_negative"]:
         lines.append(f"answered worse by stronger models: {facts['n_negative']}")
     named = [

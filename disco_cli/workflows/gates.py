@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from disco_cli.errors import GateError, UsageError
@@ -79,25 +79,24 @@ class Gates:
         Raises
         ------
         GateError
-            With a message for each model that does not pass.
+            With a message for each reason for which a model does not pass.
         """
-        failures = [self._failure(prediction) for prediction in predictions]
-        messages = [failure for failure in failures if failure is not None]
+        messages = [why for prediction in predictions for why in self._failures(prediction)]
         if messages:
             raise GateError(*messages)
 
-    def _failure(self, prediction: Prediction) -> str | None:
-        """Return why a model does not pass, ``None`` if it does."""
+    def _failures(self, prediction: Prediction) -> Iterator[str]:
+        """Yield each reason for which a model does not pass."""
         name = prediction.model
         if self.fail_under is not None and not prediction.estimate >= self.fail_under:
-            return f"{name}: estimate {prediction.estimate:.4f} is under {self.fail_under:g}"
+            yield f"{name}: estimate {prediction.estimate:.4f} is under {self.fail_under:g}"
         if prediction.status in self.fail_on:
-            return f"{name}: status is {prediction.status}"
+            yield f"{name}: status is {prediction.status}"
         if self.max_width is None:
-            return None
+            return
         if prediction.low is None or prediction.high is None:
-            return f"{name}: no interval to hold against --max-width {self.max_width:g}"
+            yield f"{name}: no interval to hold against --max-width {self.max_width:g}"
+            return
         width = prediction.high - prediction.low
         if not width <= self.max_width:
-            return f"{name}: the interval is {width:.4f} wide, more than {self.max_width:g}"
-        return None
+            yield f"{name}: the interval is {width:.4f} wide, more than {self.max_width:g}"

@@ -63,6 +63,7 @@ class ScoreResult:
             ),
             "n_unanimous": int(np.count_nonzero(scores.jsd == 0)),
             "n_unanswered": int(np.count_nonzero(scores.n_models == 0)),
+            "n_missing": self.n_models * len(scores.n_models) - int(scores.n_models.sum()),
             "health": None if self.health is None else self._health_dict(self.health),
             "notes": list(self.notes),
         }

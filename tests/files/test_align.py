@@ -336,6 +336,16 @@ def test_notes_are_told_once_and_strangers_are_pointed_out(tmp_path: Path) -> No
     )
 
 
+def test_predicted_labels_among_probabilities_are_pointed_out(tmp_path: Path) -> None:
+    answers = np.zeros(4, np.int64)
+    files = opened(
+        tmp_path, a={"probs": ONE_HOT}, b={"predicted_labels": answers}, c={"probs": ONE_HOT}
+    )
+    note = "predicted labels among models with probabilities; they count as certain of their answer"
+    assert align(files).notes == (f"{tmp_path}/b.npz: {note}, which looks like disagreement",)
+    assert align([files[0], files[2]]).notes == align([files[1]]).notes == ()
+
+
 def test_a_bad_row_is_named_by_its_row_in_the_file(tmp_path: Path) -> None:
     n = 300
     values = np.full((2, n, 2), 0.5)

@@ -79,3 +79,12 @@ def test_the_program_refuses_before_it_prints(disco, small, small_artifacts) -> 
     assert "did you mean 0.7?" in done.stderr
     done = disco("predict", small[0], "--dir", small_artifacts, "--max-width", "nan")
     assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_all_reasons_of_a_model_are_told() -> None:
+    with pytest.raises(GateError) as caught:
+        Gates(fail_under=0.9, max_width=0.05).check([GOOD])
+    assert caught.value.messages == (
+        "good: estimate 0.8000 is under 0.9",
+        "good: the interval is 0.1000 wide, more than 0.05",
+    )

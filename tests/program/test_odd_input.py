@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from support import make_predictions, write_models
 
-from disco_cli import build_db, predict, select
+from disco_cli import build_db, predict, score, select
 from disco_cli.errors import ArtifactError, InputError, UsageError
+from disco_cli.report.score import summary
 
 PROBABILITIES, LABELS = make_predictions()
 CORRECT = (PROBABILITIES.argmax(axis=2) == LABELS).astype(float)
@@ -187,3 +188,17 @@ def test_values_of_the_wrong_type_in_a_manifest(saved):
             )
             with pytest.raises((ArtifactError, UsageError)):
                 run()
+
+
+def test_missing_answers_are_counted(tmp_path):
+    P = PROBABILITIES.copy()
+    P[0] = np.nan
+    P[1, :3] = np.nan
+    result = score(save(tmp_path / "a", {"predictions": P}, sample_ids=IDS))
+    missing = len(IDS) + 3
+    assert result.as_dict()["n_missing"] == missing
+    share = missing / (len(P) * len(IDS))
+    line = f"{missing} answers of models to samples are missing ({share:.2%})"
+    assert line in summary(result)
+    whole = score(save(tmp_path / "b", {"predictions": PROBABILITIES}, sample_ids=IDS))
+    assert not any("missing" in line for line in summary(whole))

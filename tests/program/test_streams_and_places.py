@@ -137,3 +137,24 @@ def test_an_interruption_during_the_imports_is_quiet(tmp_path):
         check=False,
     )
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+def test_an_interruption_that_falls_into_a_callback_is_not_lost(tmp_path):
+    (tmp_path / "typer.py").write_text(
+        "import time, weakref\n"
+        "class Lock: pass\n"
+        "lock = Lock()\n"
+        "def interrupted(_): raise KeyboardInterrupt\n"
+        "kept = weakref.ref(lock, interrupted)\n"
+        "del lock\n"
+        "time.sleep(20)\n"
+        "raise SystemExit('it went on')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "disco_cli", "--version"],
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
