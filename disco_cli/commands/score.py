@@ -64,7 +64,7 @@ def score(
         force=force,
         progress=watch(quiet=quiet),
     )
-    told = given(folder)
+    told = given(folder, preds, kind, no_answer, metric, filter_name)
     report.show(result, told, as_json=as_json, quiet=quiet)
 
 

@@ -51,8 +51,7 @@ def _next(result: ScoreResult, given: Given) -> list[str]:
     if result.path is None:
         return []
     k = min(_USUAL_K, result.content.samples.n)
-    words = ("select", "--method", "pds", "--scores", result.path, "--k", str(k))
-    return [f"next: {given.command(*words)}"]
+    return [f"next: {given.command('select', '--k', str(k), reads=True)}"]
 
 
 def _health(result: ScoreResult, facts: dict[str, Any] | None) -> list[str]:
