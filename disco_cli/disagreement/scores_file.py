@@ -92,7 +92,9 @@ def read_scores(path: Path) -> ScoresFile:
 
     try:
         with path.open("rb") as file:
-            table = pq.read_table(file, use_threads=False)
+            # No threads, also none that read ahead: one that lets go of the file while the
+            # interpreter ends would abort the process.
+            table = pq.read_table(file, use_threads=False, pre_buffer=False)
     except FileNotFoundError:
         message = f"{path}: no scores there; run `disco score PREDS…` first"
         raise InputError(message) from None

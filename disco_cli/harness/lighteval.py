@@ -198,7 +198,7 @@ def _parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, pre_buffer=False) as file:
             wanted = [name for name in file.schema_arrow.names if name not in _UNUSED]
             for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE, columns=wanted):
                 yield from batch.to_pylist()

@@ -65,7 +65,7 @@ def _parquet_rows(path: Path) -> list[tuple[str, object]]:
 
     try:
         with path.open("rb") as file:
-            table = pq.read_table(file, use_threads=False)
+            table = pq.read_table(file, use_threads=False, pre_buffer=False)
     except pa.ArrowException as error:
         raise InputError(f"{path}: cannot be read as Parquet: {error}") from error
     _check_columns(path, table.column_names)
