@@ -127,16 +127,21 @@ def test_seeds_that_not_every_part_can_use(small, seed):
         build_db(small, selection=small[0], seed=seed)
 
 
-def test_an_interruption_during_the_imports_is_quiet(tmp_path):
-    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
+def assert_interrupted(folder):
+    """Run the program with the modules of a folder before all others."""
     done = subprocess.run(
         [sys.executable, "-m", "disco_cli", "--version"],
-        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        env=os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"},
         capture_output=True,
         text=True,
         check=False,
     )
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+def test_an_interruption_during_the_imports_is_quiet(tmp_path):
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
+    assert_interrupted(tmp_path)
 
 
 def test_an_interruption_that_falls_into_a_callback_is_not_lost(tmp_path):
@@ -150,11 +155,4 @@ def test_an_interruption_that_falls_into_a_callback_is_not_lost(tmp_path):
         "time.sleep(20)\n"
         "raise SystemExit('it went on')\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "disco_cli", "--version"],
-        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+    assert_interrupted(tmp_path)
